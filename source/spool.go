@@ -1,0 +1,89 @@
+package source
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+)
+
+// Spool copies r, such as standard input, to a temporary file and returns that as an object called name. The file is
+// gone when the object is closed; where the system allows it, it has no name from the start, so that it is gone when
+// the process is killed, too. After an error nothing is left.
+//
+// Spool returns at once when ctx ends, even when r blocks. The goroutine that reads from r then ends when that read
+// does.
+func Spool(ctx context.Context, r io.Reader, name string) (Object, error) {
+	f, err := os.CreateTemp("", "spile-*")
+	if err != nil {
+		return nil, systemFault(name, fmt.Errorf("temporary file: %w", err))
+	}
+	t := &temporary{File: f}
+	if err := os.Remove(f.Name()); err != nil { // a system that keeps open files by name
+		t.remove = f.Name()
+	}
+	size, err := copyUntil(ctx, f, r)
+	if err != nil {
+		t.Close()
+		return nil, systemFault(name, err)
+	}
+	return &readerAt{name: name, size: size, cost: localCost, r: f, closer: t}, nil
+}
+
+// temporary is a file that Close removes.
+type temporary struct {
+	*os.File
+	remove string // "" when the name is gone already
+}
+
+func (t *temporary) Close() error {
+	err := t.File.Close()
+	if t.remove != "" {
+		err = cmp.Or(err, os.Remove(t.remove))
+	}
+	return err
+}
+
+// copyUntil copies r to w until r or ctx ends. The buffer belongs to the reading goroutine from ask to got.
+func copyUntil(ctx context.Context, w io.Writer, r io.Reader) (int64, error) {
+	type result struct {
+		n   int
+		err error
+	}
+	ask := make(chan []byte)
+	got := make(chan result, 1) // room for the answer that nobody waits for any more
+	defer close(ask)
+	go func() {
+		for p := range ask {
+			n, err := r.Read(p)
+			got <- result{n, err}
+		}
+	}()
+	buf := make([]byte, defaultBuffer)
+	for total := int64(0); ; {
+		if err := ctx.Err(); err != nil {
+			return total, err
+		}
+		ask <- buf // the goroutine is waiting
+		select {
+		case <-ctx.Done():
+			return total, ctx.Err()
+		case res := <-got:
+			if res.n < 0 || res.n > len(buf) {
+				return total, errors.New("reader returned an invalid count")
+			}
+			if _, err := w.Write(buf[:res.n]); err != nil {
+				return total, fmt.Errorf("temporary file: %w", err)
+			}
+			total += int64(res.n)
+			if res.err == io.EOF {
+				return total, nil
+			}
+			if res.err != nil {
+				return total, res.err
+			}
+		}
+	}
+}
