@@ -1,0 +1,326 @@
+package value
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/hex"
+	"math"
+	"math/big"
+	"math/bits"
+	"strconv"
+	"time"
+	"unicode/utf8"
+)
+
+// The bytes of a word, eight at a time: a byte of a word is special when its high bit comes out set.
+const (
+	eachByte = 0x0101010101010101
+	highBits = 0x80 * eachByte
+)
+
+// specialBytes has the high bit set of the first byte of x that needs care in a JSON string: a control, a quote, a
+// backslash, a byte beyond ASCII. Bytes before it have theirs clear, those behind it can have any.
+func specialBytes(x uint64) uint64 {
+	return (x | (x - 0x20*eachByte) | (x ^ '"'*eachByte - eachByte) | (x ^ '\\'*eachByte - eachByte)) & highBits
+}
+
+// escapeBytes is specialBytes without those beyond ASCII.
+func escapeBytes(x uint64) uint64 {
+	return ((x - 0x20*eachByte) | (x ^ '"'*eachByte - eachByte) | (x ^ '\\'*eachByte - eachByte)) &^ x & highBits
+}
+
+// plainPrefix is the number of bytes at the start of p that stand for themselves in a JSON string and are ASCII.
+func plainPrefix(p []byte) int {
+	i := 0
+	for ; i+8 <= len(p); i += 8 {
+		if m := specialBytes(binary.LittleEndian.Uint64(p[i:])); m != 0 {
+			return i + bits.TrailingZeros64(m)/8
+		}
+	}
+	for ; i < len(p); i++ {
+		if c := p[i]; c < ' ' || c == '"' || c == '\\' || c >= utf8.RuneSelf {
+			return i
+		}
+	}
+	return i
+}
+
+// escapePrefix is the number of bytes at the start of p that need no escape in a JSON string.
+func escapePrefix(p []byte) int {
+	i := 0
+	for ; i+8 <= len(p); i += 8 {
+		if m := escapeBytes(binary.LittleEndian.Uint64(p[i:])); m != 0 {
+			return i + bits.TrailingZeros64(m)/8
+		}
+	}
+	for ; i < len(p); i++ {
+		if c := p[i]; c < ' ' || c == '"' || c == '\\' {
+			return i
+		}
+	}
+	return i
+}
+
+// appendEscape appends the shortest escape of a byte that needs one.
+func appendEscape(b []byte, c byte) []byte {
+	switch c {
+	case '"', '\\':
+		return append(b, '\\', c)
+	case '\n':
+		return append(b, '\\', 'n')
+	case '\r':
+		return append(b, '\\', 'r')
+	case '\t':
+		return append(b, '\\', 't')
+	case '\b':
+		return append(b, '\\', 'b')
+	case '\f':
+		return append(b, '\\', 'f')
+	}
+	const digits = "0123456789abcdef"
+	return append(b, '\\', 'u', '0', '0', digits[c>>4], digits[c&15])
+}
+
+// appendEscaped appends p with its escapes. It does not look at bytes beyond ASCII.
+func appendEscaped(b, p []byte) []byte {
+	for {
+		n := escapePrefix(p)
+		b = append(b, p[:n]...)
+		if n == len(p) {
+			return b
+		}
+		b = appendEscape(b, p[n])
+		p = p[n+1:]
+	}
+}
+
+// replaceUTF8 appends p with U+FFFD for each byte that belongs to no character, without escapes.
+func replaceUTF8(b, p []byte) []byte {
+	for len(p) > 0 {
+		r, n := utf8.DecodeRune(p)
+		b = utf8.AppendRune(b, r) // RuneError for what is no character
+		p = p[n:]
+	}
+	return b
+}
+
+const digitPairs = "00010203040506070809" + "10111213141516171819" + "20212223242526272829" + "30313233343536373839" +
+	"40414243444546474849" + "50515253545556575859" + "60616263646566676869" + "70717273747576777879" +
+	"80818283848586878889" + "90919293949596979899"
+
+// appendUint appends n in decimal. Unlike strconv.AppendUint it has no loop and no branch on the number of digits, which
+// no processor can guess.
+func appendUint(b []byte, n uint64) []byte {
+	if n >= 1e8 {
+		return appendLongUint(b, n)
+	}
+	x := decimal8(uint32(n))
+	zeros := bits.TrailingZeros64(x|1<<56) &^ 7
+	b = binary.LittleEndian.AppendUint64(b, (x|'0'*eachByte)>>zeros)
+	return b[:len(b)-zeros/8]
+}
+
+func appendLongUint(b []byte, n uint64) []byte {
+	if n >= 1e16 {
+		b = appendUint(b, n/1e16)
+		b = binary.LittleEndian.AppendUint64(b, decimal8(uint32(n/1e8%1e8))|'0'*eachByte)
+	} else {
+		b = appendUint(b, n/1e8)
+	}
+	return binary.LittleEndian.AppendUint64(b, decimal8(uint32(n%1e8))|'0'*eachByte)
+}
+
+// decimal8 gives the eight decimal digits of n < 10^8, each in a byte, the first one in the lowest. It splits lanes of
+// a word in two, three times; the products are exact divisions for numbers as small as those in the lanes.
+func decimal8(n uint32) uint64 {
+	x := uint64(n/10000) | uint64(n%10000)<<32
+	q := x * 10486 >> 20 & 0x7f_0000_007f // by 100
+	x = q | (x-100*q)<<16
+	q = x * 103 >> 10 & 0xf_000f_000f_000f // by 10
+	return q | (x-10*q)<<8
+}
+
+// appendNegative appends -1 - bits in decimal.
+func appendNegative(b []byte, bits uint64) []byte {
+	if bits == math.MaxUint64 {
+		return append(b, "-18446744073709551616"...)
+	}
+	return appendUint(append(b, '-'), bits+1)
+}
+
+// appendFloat appends the shortest text that reads back to the bits of f, as a float of the given size. It has a
+// fraction or an exponent, the exponent where encoding/json and JavaScript put one. f is finite.
+func appendFloat(b []byte, f float64, size int) []byte {
+	abs := math.Abs(f)
+	if math.Signbit(f) {
+		b = append(b, '-')
+	}
+	if size == 64 {
+		// A number with few decimals, which most are, has a decimal form of 15 digits at most. No two of those are the
+		// same float64, so one that reads back to f is the shortest. A division that is rounded once tells, and is several
+		// times faster than finding the digits.
+		if abs < 1e9 {
+			if n := int64(abs*1e6 + 0.5); float64(n)/1e6 == abs {
+				return appendMillionths(b, uint64(n))
+			}
+		}
+	} else if abs < 1e3 && float32(float64(int64(abs*1e3+0.5))/1e3) == float32(abs) {
+		// The same with the six digits that a float32 tells apart. The second rounding does no harm: such a decimal is
+		// much further from the middle of two float32 than a float64 is wrong, or is the middle.
+		return appendMillionths(b, 1000*uint64(abs*1e3+0.5))
+	}
+	if abs != 0 && (abs < 1e-6 || abs >= 1e21) && size == 64 ||
+		abs != 0 && (float32(abs) < 1e-6 || float32(abs) >= 1e21) && size == 32 {
+		b = strconv.AppendFloat(b, abs, 'e', -1, size)
+		if n := len(b); b[n-4] == 'e' && b[n-3] == '-' && b[n-2] == '0' { // e-07 is e-7
+			b[n-2] = b[n-1]
+			b = b[:n-1]
+		}
+		return b
+	}
+	at := len(b)
+	b = strconv.AppendFloat(b, abs, 'f', -1, size)
+	for _, c := range b[at:] {
+		if c == '.' {
+			return b
+		}
+	}
+	return append(b, '.', '0')
+}
+
+// appendMillionths appends n / 10^6 without trailing zeros, but with one digit behind the point at least.
+func appendMillionths(b []byte, n uint64) []byte {
+	b = append(appendUint(b, n/1e6), '.')
+	n %= 1e6
+	low := n % 1000
+	b = appendThousandths(b, n/1000, low == 0)
+	if low != 0 {
+		b = appendThousandths(b, low, true)
+	}
+	return b
+}
+
+// appendThousandths appends the three digits of n, without trailing zeros behind the first one when strip is set.
+func appendThousandths(b []byte, n uint64, strip bool) []byte {
+	first, rest := n/100, n%100*2
+	switch b = append(b, byte('0'+first)); {
+	case !strip || digitPairs[rest+1] != '0':
+		return append(b, digitPairs[rest], digitPairs[rest+1])
+	case digitPairs[rest] != '0':
+		return append(b, digitPairs[rest])
+	}
+	return b
+}
+
+// float16 gives the value of the 16 bits of a half-precision float; each is a float32 too.
+func float16(h uint16) float64 {
+	exp, frac := int(h>>10&0x1f), float64(h&0x3ff)
+	var f float64
+	switch exp {
+	case 0:
+		f = math.Ldexp(frac, -24)
+	case 0x1f:
+		if f = math.Inf(1); frac != 0 {
+			f = math.NaN()
+		}
+	default:
+		f = math.Ldexp(frac+1024, exp-25)
+	}
+	if h&0x8000 != 0 {
+		f = math.Copysign(f, -1)
+	}
+	return f
+}
+
+// maxBignum is the length of the longest bignum, in bytes, that is printed: 631,306 digits, which take a quarter of a
+// second. The time grows faster than the length, so a limit is needed.
+const maxBignum = 256 << 10
+
+// appendBignum appends the integer of the magnitude p, or -1 - p.
+func appendBignum(b, p []byte, negative bool) []byte {
+	for len(p) > 0 && p[0] == 0 {
+		p = p[1:]
+	}
+	if len(p) <= 8 {
+		var n uint64
+		for _, c := range p {
+			n = n<<8 | uint64(c)
+		}
+		if negative {
+			return appendNegative(b, n)
+		}
+		return appendUint(b, n)
+	}
+	n := new(big.Int).SetBytes(p)
+	if negative {
+		n.Not(n)
+	}
+	return n.Append(b, 10)
+}
+
+// byteForm says how binary is written as text.
+type byteForm uint8
+
+const (
+	formBase64URL byteForm = iota // without padding; the default, and CBOR tag 21
+	formBase64                    // with padding, CBOR tag 22
+	formHex                       // CBOR tag 23
+)
+
+// appendBytesText appends the text of p, without quotes. A long p can be cut at multiples of byteChunk.
+func appendBytesText(b, p []byte, form byteForm) []byte {
+	switch form {
+	case formBase64:
+		return base64.StdEncoding.AppendEncode(b, p)
+	case formHex:
+		at := len(b)
+		b = hex.AppendEncode(b, p)
+		for i, c := range b[at:] {
+			if c >= 'a' {
+				b[at+i] = c - 'a' + 'A' // RFC 8949 section 3.4.5.2 wants capitals
+			}
+		}
+		return b
+	}
+	return base64.RawURLEncoding.AppendEncode(b, p)
+}
+
+// byteChunk is a multiple of the three bytes that base64 puts into four characters.
+const byteChunk = 12 << 10
+
+// appendTimestamp appends the text of a msgpack timestamp, quotes included; false when p is none that RFC 3339 can say.
+func appendTimestamp(b, p []byte) ([]byte, bool) {
+	var sec int64
+	var nsec uint32
+	switch len(p) {
+	case 4:
+		sec = int64(binary.BigEndian.Uint32(p))
+	case 8:
+		v := binary.BigEndian.Uint64(p)
+		sec, nsec = int64(v&(1<<34-1)), uint32(v>>34)
+	case 12:
+		nsec, sec = binary.BigEndian.Uint32(p), int64(binary.BigEndian.Uint64(p[4:]))
+	default:
+		return b, false
+	}
+	const first, last = -62167219200, 253402300799 // 0000-01-01T00:00:00Z, 9999-12-31T23:59:59Z
+	if nsec > 999999999 || sec < first || sec > last {
+		return b, false
+	}
+	t := time.Unix(sec, 0).UTC()
+	year, month, day := t.Date()
+	hour, minute, second := t.Clock()
+	b = appendPair(appendPair(append(b, '"'), year/100), year%100)
+	b = appendPair(append(b, '-'), int(month))
+	b = appendPair(append(b, '-'), day)
+	b = appendPair(append(b, 'T'), hour)
+	b = appendPair(append(b, ':'), minute)
+	b = appendPair(append(b, ':'), second)
+	b = append(b, '.')
+	for unit := uint32(100000000); unit > 0; unit /= 10 {
+		b = append(b, byte('0'+nsec/unit%10))
+	}
+	return append(b, 'Z', '"'), true
+}
+
+func appendPair(b []byte, n int) []byte { return append(b, digitPairs[2*n], digitPairs[2*n+1]) }

@@ -1,0 +1,166 @@
+package value
+
+import (
+	"bytes"
+	"encoding/binary"
+)
+
+// keyShape is the keys that the maps at one place of a document have had, in the order in which they were first seen.
+// The records of a list nearly always have the same keys in the same order. So the next key can be guessed, and what
+// was worked out for it the first time (its check, its escapes, its hash) is copied. A key that is known by its number
+// needs one bit to tell whether a map has it already.
+//
+// A place is the way of keys from the top; all items of an array are one place, and all keys that the shape has no room
+// for.
+type keyShape struct {
+	keys   []shapeKey
+	index  [2 * maxShapeKeys]uint8 // open addressing: 1 + the index of a key
+	other  shapeSlot               // the place of values under keys that are not in keys
+	misses int                     // maps that had keys which are not in keys, since it is full
+	limit  int                     // misses after which it starts anew
+}
+
+type shapeKey struct {
+	head [2]uint64  // the first bytes of raw
+	mask [2]uint64  // those of them that there are
+	long bool       // there are more
+	room [32]byte   // out where it is short, so that it can be copied without regard to its length
+	raw  []byte     // as it stands in the input, with all that marks its end
+	out  []byte     // as it stands in the output, with all that surrounds it
+	text []byte     // the part of out that tells keys apart
+	sub  *shapeSlot // the place of the values under it, nil as long as they are no containers
+}
+
+// shapeSlot is one place.
+type shapeSlot struct{ shape *keyShape }
+
+const (
+	maxShapeKeys   = 64 // bits of a word
+	maxShapeKey    = 64 // bytes of a key that is kept
+	maxLearnedKeys = 8 << 10
+	shapeMisses    = 8
+)
+
+// shapes makes shapes and limits how many keys they keep in all.
+type shapes struct{ learned int }
+
+// of returns the shape at a place.
+func (l *shapes) of(slot *shapeSlot) *keyShape {
+	if slot == nil {
+		return nil
+	}
+	if slot.shape == nil && l.learned < maxLearnedKeys {
+		slot.shape = &keyShape{limit: shapeMisses}
+		l.learned++ // so that maps without keys do not make shapes without end
+	}
+	return slot.shape
+}
+
+// learn adds a key that is not in the shape. It returns its index, -1 when it is not kept: it is too long, the shape is
+// full, or another spelling of the same key is in it.
+func (l *shapes) learn(s *keyShape, raw, out []byte, textFrom, textTo int) int {
+	if s == nil || len(s.keys) == maxShapeKeys || len(raw) > maxShapeKey || l.learned >= maxLearnedKeys {
+		return -1
+	}
+	for i := range s.keys {
+		if bytes.Equal(s.keys[i].text, out[textFrom:textTo]) {
+			return -1
+		}
+	}
+	both := make([]byte, 0, len(raw)+len(out))
+	both = append(append(both, raw...), out...)
+	k := shapeKey{raw: both[:len(raw):len(raw)], out: both[len(raw):]}
+	k.text = k.out[textFrom:textTo]
+	var head, mask [16]byte
+	for i := range copy(head[:], raw) {
+		mask[i] = 0xff
+	}
+	for i := range k.head {
+		k.head[i], k.mask[i] = binary.LittleEndian.Uint64(head[8*i:]), binary.LittleEndian.Uint64(mask[8*i:])
+	}
+	k.long = len(raw) > len(head)
+	copy(k.room[:], k.out)
+	s.keys = append(s.keys, k)
+	i := shapeHash(raw)
+	for s.index[i] != 0 {
+		i = (i + 1) % uint(len(s.index))
+	}
+	s.index[i] = uint8(len(s.keys))
+	l.learned++
+	return len(s.keys) - 1
+}
+
+// missed notes that a map is done which had keys that are not in the shape. After some of them the shape forgets its
+// keys, each time after more.
+func (s *keyShape) missed() {
+	if s.misses++; s.misses >= s.limit {
+		*s = keyShape{limit: 4 * s.limit}
+	}
+}
+
+// find returns the index of the key that is raw, -1 when there is none.
+func (s *keyShape) find(raw []byte) int {
+	for i := shapeHash(raw); s.index[i] != 0; i = (i + 1) % uint(len(s.index)) {
+		if k := int(s.index[i]) - 1; bytes.Equal(s.keys[k].raw, raw) {
+			return k
+		}
+	}
+	return -1
+}
+
+// starts reports whether p starts with the key.
+func (k *shapeKey) starts(p []byte) bool {
+	if len(p) < 16 || k.long {
+		return bytes.HasPrefix(p, k.raw)
+	}
+	return (binary.LittleEndian.Uint64(p)^k.head[0])&k.mask[0]|(binary.LittleEndian.Uint64(p[8:])^k.head[1])&k.mask[1] == 0
+}
+
+// appendTo appends out without its first byte or with it. There must be room for len(k.room) bytes.
+func (k *shapeKey) appendTo(b []byte, first bool) []byte {
+	if len(k.out) > len(k.room) {
+		if first {
+			return append(b, k.out[1:]...)
+		}
+		return append(b, k.out...)
+	}
+	n := len(b)
+	if first {
+		copy(b[n:n+len(k.room)-1], k.room[1:])
+		return b[:n+len(k.out)-1]
+	}
+	*(*[len(k.room)]byte)(b[n : n+len(k.room)]) = k.room
+	return b[:n+len(k.out)]
+}
+
+// shapeHash gives an index into keyShape.index from the ends of a key and its length.
+func shapeHash(raw []byte) uint {
+	const mul = 0x9e3779b97f4a7c15
+	n := len(raw)
+	h := uint64(n)
+	switch {
+	case n >= 8:
+		h += binary.LittleEndian.Uint64(raw)*mul ^ binary.LittleEndian.Uint64(raw[n-8:])
+	case n >= 4:
+		h += uint64(binary.LittleEndian.Uint32(raw))<<32 | uint64(binary.LittleEndian.Uint32(raw[n-4:]))
+	case n > 0:
+		h += uint64(raw[0])<<32 | uint64(raw[n/2])<<16 | uint64(raw[n-1])<<8
+	}
+	h ^= h >> 31
+	return uint(h*mul>>32) % (2 * maxShapeKeys)
+}
+
+// sub returns the place of the values under key i, or under keys that are not in the shape when i is -1.
+func (s *keyShape) sub(i int) *shapeSlot {
+	if s == nil {
+		return nil
+	}
+	if i < 0 {
+		return &s.other
+	}
+	k := &s.keys[i]
+	if k.sub == nil {
+		k.sub = new(shapeSlot)
+	}
+	return k.sub
+}
