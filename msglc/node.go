@@ -1,0 +1,586 @@
+package msglc
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"iter"
+
+	"github.com/spilehq/spile/fault"
+	"github.com/spilehq/spile/source"
+	"github.com/spilehq/spile/value"
+)
+
+// Node is a place in a document: a value with a node in the table of contents, a value inside a leaf, a child archive,
+// or a slice of a list. It is a small value that stays good as long as its reader is open, and is safe for concurrent
+// use. Making one reads at most what is needed to find it; its content is read by the methods that return content.
+type Node struct {
+	r     *Reader
+	e     entry
+	data  []byte // the bytes of the value, when they are in memory
+	peek  []byte // its first bytes, see Peek
+	slice *sliceOf
+}
+
+// sliceOf is the list of the items from, from+step, … of a list.
+type sliceOf struct {
+	list              Node
+	from, step, count int64
+}
+
+// Child is a child of a node: Key is its encoded key in a map and has no data in a list.
+type Child struct {
+	Index int64
+	Key   value.Raw
+	Node  Node
+}
+
+// Root returns the root node.
+func (r *Reader) Root() Node { return Node{r: r, e: r.root} }
+
+// resolve goes from a child archive to its root.
+func (n Node) resolve(ctx context.Context) (Node, error) {
+	for n.e.isArchive() {
+		sub, err := n.r.archive(ctx, n.e.offset)
+		if err != nil {
+			return n, n.r.locate(err)
+		}
+		n = sub.Root()
+	}
+	return n, nil
+}
+
+// enter makes n ready for a step into it: resolved, and with the bytes of a leaf in memory, which the step needs all.
+func (n Node) enter(ctx context.Context) (Node, error) {
+	n, err := n.resolve(ctx)
+	if err != nil || n.slice != nil || n.e.children != 0 {
+		return n, err
+	}
+	return n.loaded(ctx)
+}
+
+func (r *Reader) locate(err error) error { return fault.Locate(err, r.s.obj.Name(), "", 0) }
+
+func (n Node) invalid(format string, args ...any) error {
+	return fault.New(fault.Invalid, "msglc", format, args...).In(n.r.s.obj.Name())
+}
+
+// Form returns the form of the node. A child archive that was not opened yet is [Combined].
+func (n Node) Form() Form {
+	if n.slice != nil {
+		return Slice
+	}
+	return n.e.form
+}
+
+// Archive returns the archive that holds the node; for a child of a combined archive that is the child's.
+func (n Node) Archive(ctx context.Context) (*Reader, error) {
+	n, err := n.resolve(ctx)
+	return n.r, err
+}
+
+// Kind returns the kind of the value: [value.Array], [value.Map] or that of a scalar. It may read the first bytes of
+// the value. Of a tagged value it is the kind of the content.
+func (n Node) Kind(ctx context.Context) (value.Kind, error) {
+	n, err := n.resolve(ctx)
+	switch {
+	case err != nil:
+		return value.Invalid, err
+	case n.slice != nil || n.e.form == Blocks:
+		return value.Array, nil
+	case n.e.children != 0 && n.e.isMap:
+		return value.Map, nil
+	case n.e.children != 0:
+		return value.Array, nil
+	}
+	h, err := n.head(ctx)
+	return h.Kind, err
+}
+
+// peekSize is what is read for the head of a value. Tags in front of it are rare and short.
+const peekSize = 64
+
+// Peek reads the first bytes of the values of many nodes of one reader with few requests, so that [Node.Kind] and
+// [Node.Len] of them read nothing more. It changes the nodes in place.
+func Peek(ctx context.Context, nodes []Node) error {
+	var ranges []source.Range
+	var wanted []int
+	for i, n := range nodes {
+		if n.e.hasRange && n.e.children == 0 && n.data == nil && n.peek == nil {
+			start := n.r.payload + n.e.start
+			ranges = append(ranges, source.Range{Start: start, End: min(n.r.payload+n.e.end, start+peekSize)})
+			wanted = append(wanted, i)
+		}
+	}
+	if len(ranges) == 0 {
+		return nil
+	}
+	obj := nodes[wanted[0]].r.s.obj
+	heads, err := source.Fetch(ctx, obj, ranges)
+	if err != nil {
+		return err
+	}
+	for k, i := range wanted {
+		nodes[i].peek = heads[k]
+	}
+	return nil
+}
+
+// head reads the head of a value with a range, behind its tags.
+func (n Node) head(ctx context.Context) (value.Head, error) {
+	p := n.data
+	if p == nil {
+		p = n.peek
+	}
+	if p == nil {
+		var err error
+		if p, err = n.r.read(ctx, n.e.start, min(n.e.end, n.e.start+peekSize)); err != nil {
+			return value.Head{}, n.r.locate(err)
+		}
+	}
+	pos := 0
+	for {
+		h, err := value.ReadHead(n.r.h.codec, p[pos:])
+		if err == io.ErrUnexpectedEOF {
+			err = fault.New(fault.Corrupt, "msglc", "value ends within its head").At(0)
+		}
+		if err != nil {
+			return h, n.fault(fault.Shift(err, int64(pos)))
+		}
+		if h.Kind != value.Tag {
+			return h, nil
+		}
+		pos += h.Size
+	}
+}
+
+// fault gives an error in the value's bytes its place in the object.
+func (n Node) fault(err error) error {
+	return fault.Locate(err, n.r.s.obj.Name(), "", n.r.payload+n.e.start)
+}
+
+// Range returns the bytes of the value in the object, and false for a value that has no bytes of its own: a blocks or
+// combined node or a slice.
+func (n Node) Range() (source.Range, bool) {
+	if n.slice != nil || !n.e.hasRange {
+		return source.Range{}, false
+	}
+	return source.Range{Start: n.r.payload + n.e.start, End: n.r.payload + n.e.end}, true
+}
+
+// Size returns the stored bytes of the value: of the items for blocks and slices, of the archive for a child archive,
+// of the archives for a combined node.
+func (n Node) Size(ctx context.Context) (int64, error) {
+	archive := n.e.isArchive()
+	n, err := n.resolve(ctx)
+	switch {
+	case err != nil:
+		return 0, err
+	case archive:
+		return PrefixSize + n.r.h.tocStart + n.r.h.tocSize, nil
+	case n.slice != nil:
+		total := int64(0)
+		for child, err := range n.Children(ctx) {
+			if err != nil {
+				return 0, err
+			}
+			size, err := child.Node.Size(ctx)
+			if err != nil {
+				return 0, err
+			}
+			total += size
+		}
+		return total, nil
+	case n.e.form == Blocks:
+		d, err := n.allBlocks(ctx)
+		if err != nil {
+			return 0, err
+		}
+		return d.end - d.start, nil
+	}
+	return n.e.end - n.e.start, nil
+}
+
+// allBlocks returns the directory of a blocks node after a pass over all its blocks.
+func (n Node) allBlocks(ctx context.Context) (*directory, error) {
+	d := n.r.directory(&n.e)
+	return d, n.r.locate(n.r.extendBlocks(n.r.cursor(ctx, 0), d, maxPosition))
+}
+
+// Len returns the number of items or pairs; a scalar is [fault.Invalid].
+func (n Node) Len(ctx context.Context) (int64, error) {
+	n, err := n.resolve(ctx)
+	switch {
+	case err != nil:
+		return 0, err
+	case n.slice != nil:
+		return n.slice.count, nil
+	case n.e.form == Blocks:
+		d, err := n.allBlocks(ctx)
+		if err != nil {
+			return 0, err
+		}
+		return d.itemsSeen, nil
+	case n.e.children != 0:
+		return n.e.count, nil
+	}
+	h, err := n.head(ctx)
+	switch {
+	case err != nil:
+		return 0, err
+	case h.Kind != value.Array && h.Kind != value.Map:
+		return 0, n.invalid("%s has no length", h.Kind)
+	case !h.Indefinite:
+		return int64(h.Arg), nil
+	}
+	count := int64(0)
+	for _, err := range n.Children(ctx) {
+		if err != nil {
+			return 0, err
+		}
+		count++
+	}
+	return count, nil
+}
+
+// Index returns item i of a list, counted from the end when it is negative. An index outside the list is
+// [fault.NotFound], found without reading the items; a node that is no list is [fault.Invalid].
+func (n Node) Index(ctx context.Context, i int64) (Node, error) {
+	n, err := n.enter(ctx)
+	if err != nil {
+		return n, err
+	}
+	kind, err := n.Kind(ctx)
+	if err != nil {
+		return n, err
+	}
+	if kind != value.Array {
+		return n, n.invalid("index %d into a %s", i, kind)
+	}
+	// Only what needs the length asks for it: an index from the end, and one that was not found.
+	if i < 0 || n.slice != nil || n.e.children != 0 && n.e.form != Blocks {
+		count, err := n.Len(ctx)
+		if err != nil {
+			return n, err
+		}
+		if i < -count || i >= count {
+			return n, n.noIndex(i, count)
+		}
+		if i < 0 {
+			i += count
+		}
+	}
+	switch {
+	case n.slice != nil:
+		return n.slice.list.Index(ctx, n.slice.from+i*n.slice.step)
+	case n.e.form == Blocks:
+		return n.blockItem(ctx, i)
+	case n.e.children != 0:
+		return n.child(ctx, i)
+	}
+	return n.indexInside(ctx, i)
+}
+
+func (n Node) noIndex(i, count int64) error {
+	return fault.New(fault.NotFound, "msglc", "index %d in a list of %d", i, count).In(n.r.s.obj.Name())
+}
+
+// child makes child i of a node with a table.
+func (n Node) child(ctx context.Context, i int64) (Node, error) {
+	c := n.r.cursor(ctx, 0)
+	d := n.r.directory(&n.e)
+	e, _, err := n.r.child(c, d, i)
+	if err != nil {
+		return n, n.r.locate(err)
+	}
+	d.accessed.Add(1)
+	return Node{r: n.r, e: e}, nil
+}
+
+// blockItem finds the block that holds an item, reads it and passes the items in front.
+func (n Node) blockItem(ctx context.Context, i int64) (Node, error) {
+	d := n.r.directory(&n.e)
+	c := n.r.cursor(ctx, 0)
+	if err := n.r.extendBlocks(c, d, i); err != nil {
+		return n, n.r.locate(err)
+	}
+	d.mu.RLock()
+	seen := d.itemsSeen
+	d.mu.RUnlock()
+	if i >= seen {
+		return n, n.noIndex(i, seen)
+	}
+	b, err := n.r.blockOf(c, d, i)
+	if err != nil {
+		return n, n.r.locate(err)
+	}
+	p, err := n.r.read(ctx, b.start, b.end)
+	if err != nil {
+		return n, n.r.locate(err)
+	}
+	at, err := value.Skip(n.r.h.codec, p, int(i-b.before), n.r.s.limits)
+	if err != nil {
+		return n, n.badBlock(b, err, 0)
+	}
+	size, err := value.Skip(n.r.h.codec, p[at:], 1, n.r.s.limits)
+	if err != nil {
+		return n, n.badBlock(b, err, int64(at))
+	}
+	rest := int(b.count - (i - b.before) - 1)
+	behind, err := value.Skip(n.r.h.codec, p[at+size:], rest, n.r.s.limits)
+	if err != nil {
+		return n, n.badBlock(b, err, int64(at+size))
+	}
+	if used := at + size + behind; used != len(p) {
+		return n, n.r.blockSurplus(b, int64(used))
+	}
+	return n.inside(b.start+int64(at), p[at:at+size]), nil
+}
+
+func (n Node) badBlock(b block, err error, at int64) error {
+	if err == io.ErrUnexpectedEOF {
+		err = fault.New(fault.Corrupt, "msglc", "block of %d items ends within them after %d bytes", b.count, b.end-b.start).At(0)
+		at = 0
+	}
+	return n.r.locate(fault.Shift(fault.Shift(err, at), n.r.payload+b.start))
+}
+
+func (r *Reader) blockSurplus(b block, used int64) error {
+	return r.locate(fault.New(fault.Corrupt, "msglc", "block of %d items takes %d of its %d bytes", b.count, used, b.end-b.start).At(r.payload + b.start + used))
+}
+
+// inside makes the node of a value inside a leaf or block.
+func (n Node) inside(start int64, data []byte) Node {
+	return Node{r: n.r, data: data[:len(data):len(data)], e: entry{
+		form: Inside, hasRange: true, whole: true, at: -1, start: start, end: start + int64(len(data)),
+	}}
+}
+
+// Lookup returns the value of a key of a map. The type of the key counts: 7, 7.0 and "7" are three keys. A key that is
+// not there is [fault.NotFound], a node that is no map [fault.Invalid].
+func (n Node) Lookup(ctx context.Context, key value.Raw) (Node, error) {
+	n, err := n.enter(ctx)
+	if err != nil {
+		return n, err
+	}
+	kind, err := n.Kind(ctx)
+	if err != nil {
+		return n, err
+	}
+	if kind != value.Map {
+		return n, n.invalid("key %s into a %s", keyText(key), kind)
+	}
+	want := canonicalKey(nil, key.Codec, key.Data)
+	if n.e.children == 0 {
+		return n.lookupInside(ctx, want, key)
+	}
+	c := n.r.cursor(ctx, 0)
+	d := n.r.directory(&n.e)
+	i, err := n.r.find(c, d, want)
+	if err != nil {
+		return n, n.r.locate(err)
+	}
+	if i < 0 {
+		return n, n.noKey(key)
+	}
+	return n.child(ctx, i)
+}
+
+func (n Node) noKey(key value.Raw) error {
+	return fault.New(fault.NotFound, "msglc", "no key %s", keyText(key)).In(n.r.s.obj.Name())
+}
+
+// Slice returns the items from, from+step, … before to (behind to, when step is negative) as a list. Bounds count from
+// the end when they are negative and are clamped to the list.
+func (n Node) Slice(ctx context.Context, from, to, step int64) (Node, error) {
+	n, err := n.enter(ctx)
+	if err != nil {
+		return n, err
+	}
+	kind, err := n.Kind(ctx)
+	if err != nil {
+		return n, err
+	}
+	if kind != value.Array {
+		return n, n.invalid("slice of a %s", kind)
+	}
+	if step == 0 {
+		return n, n.invalid("slice with a step of 0")
+	}
+	count, err := n.Len(ctx)
+	if err != nil {
+		return n, err
+	}
+	lo, hi := int64(0), count
+	if step < 0 {
+		lo, hi = -1, count-1
+	}
+	clamp := func(x int64) int64 {
+		if x < 0 {
+			x = max(x+count, lo)
+		}
+		return min(x, hi)
+	}
+	from, to = clamp(from), clamp(to)
+	items := int64(0)
+	if step > 0 && from < to {
+		items = (to-from-1)/step + 1
+	} else if step < 0 && from > to {
+		items = (from-to-1)/-step + 1
+	}
+	return Node{r: n.r, e: entry{form: Slice}, slice: &sliceOf{list: n, from: from, step: step, count: items}}, nil
+}
+
+// Children iterates over the items of a list or the pairs of a map in stored order. Nothing is yielded after an error.
+// A scalar is [fault.Invalid].
+func (n Node) Children(ctx context.Context) iter.Seq2[Child, error] {
+	return func(yield func(Child, error) bool) {
+		n, err := n.resolve(ctx)
+		if err != nil {
+			yield(Child{}, err)
+			return
+		}
+		switch {
+		case n.slice != nil:
+			err = n.eachOfSlice(ctx, yield)
+		case n.e.form == Blocks:
+			err = n.eachOfBlocks(ctx, yield)
+		case n.e.children != 0:
+			err = n.eachOfTable(ctx, yield)
+		default:
+			err = n.eachInside(ctx, yield)
+		}
+		if err != nil && err != errStop {
+			yield(Child{}, n.r.locate(err))
+		}
+	}
+}
+
+// Keys iterates over the encoded keys of a map in stored order.
+func (n Node) Keys(ctx context.Context) iter.Seq2[value.Raw, error] {
+	return func(yield func(value.Raw, error) bool) {
+		kind, err := n.Kind(ctx)
+		if err == nil && kind != value.Map {
+			err = n.invalid("%s has no keys", kind)
+		}
+		if err != nil {
+			yield(value.Raw{}, err)
+			return
+		}
+		for child, err := range n.Children(ctx) {
+			if !yield(child.Key, err) {
+				return
+			}
+		}
+	}
+}
+
+// errStop ends an iteration whose consumer wants no more.
+var errStop = errors.New("stop")
+
+func (n Node) eachOfSlice(ctx context.Context, yield func(Child, error) bool) error {
+	s := n.slice
+	for i := range s.count {
+		item, err := s.list.Index(ctx, s.from+i*s.step)
+		if err != nil {
+			return err
+		}
+		if !yield(Child{Index: i, Node: item}, nil) {
+			return errStop
+		}
+	}
+	return nil
+}
+
+func (n Node) eachOfTable(ctx context.Context, yield func(Child, error) bool) error {
+	c := n.r.cursor(ctx, n.e.children)
+	d := n.r.directory(&n.e)
+	for i := range n.e.count {
+		at := c.at()
+		child := Child{Index: i}
+		if n.e.isMap {
+			if err := c.skip(1); err != nil {
+				return err
+			}
+			key, err := c.bytesBetween(at, c.at())
+			if err != nil {
+				return err
+			}
+			child.Key = value.Raw{Codec: n.r.h.codec, Data: key}
+		}
+		e, err := c.entry(n.e.start, n.e.end)
+		if err != nil {
+			return err
+		}
+		d.accessed.Add(1)
+		child.Node = Node{r: n.r, e: e}
+		if !yield(child, nil) {
+			return errStop
+		}
+		if !e.whole {
+			c.seek(e.at)
+			if err := c.skip(1); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (n Node) eachOfBlocks(ctx context.Context, yield func(Child, error) bool) error {
+	i := int64(0)
+	return n.eachBlock(ctx, func(b block) error {
+		p, err := n.r.read(ctx, b.start, b.end)
+		if err != nil {
+			return err
+		}
+		pos := 0
+		for range b.count {
+			size, err := value.Skip(n.r.h.codec, p[pos:], 1, n.r.s.limits)
+			if err != nil {
+				return n.badBlock(b, err, int64(pos))
+			}
+			if !yield(Child{Index: i, Node: n.inside(b.start+int64(pos), p[pos:pos+size])}, nil) {
+				return errStop
+			}
+			pos += size
+			i++
+		}
+		if pos != len(p) {
+			return n.r.blockSurplus(b, int64(pos))
+		}
+		return nil
+	})
+}
+
+// eachBlock calls f for the blocks of a blocks node in order.
+func (n Node) eachBlock(ctx context.Context, f func(b block) error) error {
+	c := n.r.cursor(ctx, n.e.children)
+	b := block{end: -1}
+	for range n.e.count {
+		count, start, end, err := c.block(b.end, n.e.start, n.e.end)
+		if err != nil {
+			return err
+		}
+		b = block{before: b.before + b.count, count: count, start: start, end: end}
+		if err := f(b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// keyText is the JSON text of a key, for messages.
+func keyText(key value.Raw) string {
+	text, err := value.AppendJSON(nil, key.Codec, key.Data, value.Limits{}, keyJSON, nil)
+	if err != nil {
+		return "?"
+	}
+	return string(bytes.TrimSpace(text))
+}
+
+// keyJSON is how keys are printed inside a path and in messages: nothing is refused.
+var keyJSON = &value.JSONOptions{
+	NonFinite: value.NonFiniteString, InvalidUTF8: value.UTF8Replace, Keys: value.KeysPairs, Dup: value.DupAll,
+}

@@ -1,0 +1,350 @@
+package msglc
+
+import (
+	"context"
+	"encoding/binary"
+	"io"
+	"sync"
+	"sync/atomic"
+
+	"github.com/spilehq/spile/fault"
+	"github.com/spilehq/spile/source"
+	"github.com/spilehq/spile/value"
+)
+
+// The encoded table of contents stays encoded, and mostly unread: pages of it are fetched when a cursor gets there.
+// A page of 64 KiB costs about as much as two reads of a few bytes from a local file; the table of a document of 1 GB
+// at the default threshold has some tens of them.
+const tocPageSize = 64 << 10
+
+// maxTOCRun bounds how far a sequential pass over the table reads ahead, in pages.
+const maxTOCRun = 16
+
+// tocBytes gives the bytes of one table of contents.
+type tocBytes struct {
+	obj   source.Object
+	base  int64 // offset of the table in obj
+	size  int64
+	read  func(ctx context.Context, p []byte, off int64) error // reads from obj and counts
+	pages []atomic.Pointer[[]byte]
+	limit int // pages that stay in memory
+
+	mu     sync.Mutex
+	loaded []int // pages in memory, oldest first
+	run    int   // length of the last fetch, in pages
+	expect int   // the page behind the last fetch
+}
+
+func newTOCBytes(obj source.Object, base, size int64, limit int64, read func(context.Context, []byte, int64) error) *tocBytes {
+	n := int((size + tocPageSize - 1) / tocPageSize)
+	return &tocBytes{
+		obj: obj, base: base, size: size, read: read,
+		pages: make([]atomic.Pointer[[]byte], n), limit: max(2*maxTOCRun, int(limit/tocPageSize)), expect: -1,
+	}
+}
+
+// preset takes the whole table from memory.
+func (t *tocBytes) preset(p []byte) {
+	for i := range t.pages {
+		page := p[i*tocPageSize : min((i+1)*tocPageSize, len(p))]
+		t.pages[i].Store(&page)
+	}
+}
+
+// window returns the bytes from off to the end of a page; off lies before size.
+func (t *tocBytes) window(ctx context.Context, off int64) ([]byte, error) {
+	i := int(off / tocPageSize)
+	page := t.pages[i].Load()
+	if page == nil {
+		var err error
+		if page, err = t.load(ctx, i); err != nil {
+			return nil, err
+		}
+	}
+	return (*page)[off%tocPageSize:], nil
+}
+
+// load fetches page i and some pages behind it: as many as a request is worth at this source, and twice as many as
+// the last time when the table is read in order.
+func (t *tocBytes) load(ctx context.Context, i int) (*[]byte, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if page := t.pages[i].Load(); page != nil {
+		return page, nil
+	}
+	n := max(1, int(min(t.obj.Cost().Gap/tocPageSize, maxTOCRun)))
+	if i == t.expect {
+		n = max(n, min(2*t.run, maxTOCRun))
+	}
+	last := i
+	for last+1 < len(t.pages) && last+1 < i+n && t.pages[last+1].Load() == nil {
+		last++
+	}
+	from, to := int64(i)*tocPageSize, min(int64(last+1)*tocPageSize, t.size)
+	buf := make([]byte, to-from)
+	if err := t.read(ctx, buf, t.base+from); err != nil {
+		return nil, err
+	}
+	for k := i; k <= last; k++ {
+		page := buf[(k-i)*tocPageSize : min((k-i+1)*tocPageSize, len(buf))]
+		t.pages[k].Store(&page)
+		t.loaded = append(t.loaded, k)
+	}
+	t.run, t.expect = last-i+1, last+1
+	for len(t.loaded) > t.limit && t.loaded[0] != i {
+		t.pages[t.loaded[0]].Store(nil)
+		t.loaded = t.loaded[1:]
+	}
+	page := buf[:min(tocPageSize, len(buf))]
+	return &page, nil
+}
+
+// tocCursor walks over the encoded table. It is not safe for concurrent use.
+type tocCursor struct {
+	ctx   context.Context
+	t     *tocBytes
+	codec value.Codec
+	w     []byte // a window of the table
+	off   int64  // of w[0] in the table
+	pos   int
+	join  [64]byte // the bytes around a page border
+}
+
+func (r *Reader) cursor(ctx context.Context, at int64) *tocCursor {
+	return &tocCursor{ctx: ctx, t: r.toc, codec: r.h.codec, off: at}
+}
+
+// at is the position in the table.
+func (c *tocCursor) at() int64 { return c.off + int64(c.pos) }
+
+func (c *tocCursor) seek(at int64) {
+	if at >= c.off && at <= c.off+int64(len(c.w)) {
+		c.pos = int(at - c.off)
+		return
+	}
+	c.off, c.pos, c.w = at, 0, nil
+}
+
+// need brings at least 32 bytes into the window, fewer only at the end of the table: enough for the head of any value
+// and for a whole leaf node.
+func (c *tocCursor) need() error {
+	if len(c.w)-c.pos >= 32 {
+		return nil
+	}
+	at := c.at()
+	if at >= c.t.size || len(c.w) > 0 && c.off+int64(len(c.w)) == c.t.size {
+		return nil
+	}
+	w, err := c.t.window(c.ctx, at)
+	if err != nil {
+		return err
+	}
+	if len(w) < 32 && at+int64(len(w)) < c.t.size {
+		next, err := c.t.window(c.ctx, at+int64(len(w)))
+		if err != nil {
+			return err
+		}
+		n := copy(c.join[:], w)
+		n += copy(c.join[n:], next)
+		w = c.join[:n]
+	}
+	c.w, c.off, c.pos = w, at, 0
+	return nil
+}
+
+// head reads the head of a value.
+func (c *tocCursor) head() (value.Head, error) {
+	if err := c.need(); err != nil {
+		return value.Head{}, err
+	}
+	h, err := value.ReadHead(c.codec, c.w[c.pos:])
+	switch {
+	case err == io.ErrUnexpectedEOF:
+		return h, c.corrupt("table of contents ends within a node")
+	case err != nil:
+		return h, fault.Shift(err, c.t.base+c.at())
+	case h.Indefinite:
+		return h, c.corrupt("%s of indefinite length in the table of contents", h.Kind)
+	case h.Kind == value.End:
+		return h, c.corrupt("break in the table of contents")
+	}
+	if h.Arg > uint64(c.t.size) && (h.HasContent() || h.Kind == value.Array || h.Kind == value.Map) {
+		return h, c.corrupt("%s of length %d in a table of contents of %d bytes", h.Kind, h.Arg, c.t.size)
+	}
+	c.pos += h.Size
+	return h, nil
+}
+
+// content reads n bytes behind a head.
+func (c *tocCursor) content(n int64) ([]byte, error) {
+	if n > c.t.size-c.at() {
+		return nil, c.corrupt("table of contents ends within a string")
+	}
+	if n <= int64(len(c.w)-c.pos) {
+		p := c.w[c.pos : c.pos+int(n)]
+		c.pos += int(n)
+		return p, nil
+	}
+	p := make([]byte, 0, n)
+	for int64(len(p)) < n {
+		if c.pos == len(c.w) {
+			w, err := c.t.window(c.ctx, c.at())
+			if err != nil {
+				return nil, err
+			}
+			c.off, c.pos, c.w = c.at(), 0, w
+		}
+		m := min(int(n)-len(p), len(c.w)-c.pos)
+		p = append(p, c.w[c.pos:c.pos+m]...)
+		c.pos += m
+	}
+	return p, nil
+}
+
+// bytesBetween returns a copy of the bytes of the table from one position to another.
+func (c *tocCursor) bytesBetween(from, to int64) ([]byte, error) {
+	d := tocCursor{ctx: c.ctx, t: c.t, codec: c.codec, off: from}
+	p, err := d.content(to - from)
+	if err != nil {
+		return nil, err
+	}
+	return append([]byte(nil), p...), nil
+}
+
+// The first bytes of a leaf node, a map of one pair: "p" and an array of two. Nearly all nodes are leaves of this
+// form, so the passes over the table look for it before they look at heads.
+var leafStart = [...]uint32{value.Msgpack: 0x81a17092, value.CBOR: 0xa1617082}
+
+// intSizes gives the length of an unsigned integer by its first byte, 0 when it starts none.
+var intSizes = [...][256]uint8{value.Msgpack: intSizesOf(value.Msgpack), value.CBOR: intSizesOf(value.CBOR)}
+
+func intSizesOf(c value.Codec) (t [256]uint8) {
+	var p [value.MaxHead]byte
+	for b := range t {
+		p[0] = byte(b)
+		if h, err := value.ReadHead(c, p[:]); err == nil && h.Kind == value.Uint {
+			t[b] = uint8(h.Size)
+		}
+	}
+	return t
+}
+
+// leafRange reads a leaf node of the usual form and reports whether one was there.
+func (c *tocCursor) leafRange() (start, end int64, ok bool) {
+	if len(c.w)-c.pos < 22 || binary.BigEndian.Uint32(c.w[c.pos:]) != leafStart[c.codec] {
+		return 0, 0, false
+	}
+	p, behind, ok := c.numbers(c.pos+4, 2)
+	if ok {
+		c.pos = behind
+	}
+	return p[0], p[1], ok
+}
+
+// skipLeaf passes a leaf node of the usual form and reports whether one was there.
+func (c *tocCursor) skipLeaf() bool {
+	p := c.w[c.pos:]
+	if len(p) < 22 || binary.BigEndian.Uint32(p) != leafStart[c.codec] {
+		return false
+	}
+	t := &intSizes[c.codec]
+	a := int(t[p[4]])
+	b := int(t[p[4+a]])
+	if a == 0 || b == 0 {
+		return false
+	}
+	c.pos += 4 + a + b
+	return true
+}
+
+// skip passes n values.
+func (c *tocCursor) skip(n int64) error {
+	for ; n > 0; n-- {
+		if err := c.need(); err != nil {
+			return err
+		}
+		if c.skipLeaf() {
+			continue
+		}
+		if c.pos < len(c.w) && c.w[c.pos] == blockStart[c.codec] {
+			if _, behind, ok := c.numbers(c.pos+1, 3); ok {
+				c.pos = behind
+				continue
+			}
+		}
+		h, err := c.head()
+		if err != nil {
+			return err
+		}
+		switch h.Kind {
+		case value.Array:
+			n += int64(h.Arg)
+		case value.Map:
+			n += 2 * int64(h.Arg)
+		case value.Tag:
+			n++
+		case value.String, value.Bytes, value.Ext:
+			if int64(h.Arg) > c.t.size-c.at() {
+				return c.corrupt("table of contents ends within a string")
+			}
+			c.seek(c.at() + int64(h.Arg))
+		}
+		if n > c.t.size-c.at()+1 { // each value takes a byte at least
+			return c.corrupt("table of contents ends within a node")
+		}
+	}
+	return nil
+}
+
+// uintAt reads an unsigned integer of p whose length is known from intSizes.
+func uintAt(p []byte, size int) int64 {
+	switch size {
+	case 2:
+		return int64(p[1])
+	case 3:
+		return int64(binary.BigEndian.Uint16(p[1:]))
+	case 5:
+		return int64(binary.BigEndian.Uint32(p[1:]))
+	case 9:
+		return int64(min(binary.BigEndian.Uint64(p[1:]), maxPosition+1)) // too large a position in any case
+	}
+	return int64(p[0]) // both codecs hold small integers in their first byte
+}
+
+// numbers reads n unsigned integers, 3 at most, when they stand in the window in their usual form.
+func (c *tocCursor) numbers(at, n int) (out [3]int64, end int, ok bool) {
+	t := &intSizes[c.codec]
+	for i := range n {
+		if at+value.MaxHead > len(c.w) {
+			return out, 0, false
+		}
+		size := int(t[c.w[at]])
+		if size == 0 {
+			return out, 0, false
+		}
+		out[i] = uintAt(c.w[at:], size)
+		at += size
+	}
+	return out, at, true
+}
+
+// position reads one integer of a node.
+func (c *tocCursor) position() (int64, error) {
+	at := c.at()
+	h, err := c.head()
+	if err != nil {
+		return 0, err
+	}
+	if h.Kind != value.Uint || h.Arg > maxPosition {
+		c.seek(at)
+		if h.Kind == value.Nint {
+			return 0, c.corrupt("position %d, at least 0", -1-int64(h.Arg))
+		}
+		return 0, c.corrupt("%s %d where a position is due", h.Kind, h.Arg)
+	}
+	return int64(h.Arg), nil
+}
+
+func (c *tocCursor) corrupt(format string, args ...any) *fault.Error {
+	return fault.New(fault.Corrupt, "msglc", format, args...).At(c.t.base + c.at())
+}

@@ -1,0 +1,368 @@
+package msglc
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"strconv"
+
+	"github.com/spilehq/spile/fault"
+	"github.com/spilehq/spile/source"
+	"github.com/spilehq/spile/value"
+)
+
+// Finding is one thing that [Reader.Verify] has to say. A note is no fault of the file.
+type Finding struct {
+	Err  *fault.Error // Where is the document path, Offset the place in the object
+	Note bool
+}
+
+// Verify checks the archive and the archives in it: the whole table of contents, and, when deep, the payload, which is
+// walked and compared with the table node by node: every value decodes, starts and ends where its node says, has the
+// keys and the number of items that the table has; no key occurs twice; text is UTF-8. It reports each finding and goes
+// on behind it. The error is one of the source or the context, not of the data.
+func (r *Reader) Verify(ctx context.Context, deep bool, report func(Finding)) error {
+	v := &verifier{ctx: ctx, deep: deep, report: report}
+	v.archive(r, nil)
+	return v.err
+}
+
+type verifier struct {
+	ctx    context.Context
+	deep   bool
+	report func(Finding)
+	err    error // of the source; ends the walk
+}
+
+// found reports an error of the data; one of the source ends the walk.
+func (v *verifier) found(r *Reader, path *trail, err error) {
+	var e *fault.Error
+	if v.err != nil || err == nil {
+		return
+	}
+	if !errors.As(err, &e) || e.Package != "msglc" && e.Package != "value" || v.ctx.Err() != nil {
+		v.err = err
+		return
+	}
+	e = fault.Locate(e, r.s.obj.Name(), "", 0).(*fault.Error)
+	if e.Where == "" {
+		c := *e
+		e = c.On(path.path().String())
+	}
+	v.report(Finding{Err: e})
+}
+
+func (v *verifier) corrupt(r *Reader, path *trail, position int64, format string, args ...any) {
+	v.found(r, path, fault.New(fault.Corrupt, "msglc", format, args...).At(r.payload+position))
+}
+
+// trail is the path to a node, from the node up.
+type trail struct {
+	up   *trail
+	step Step
+}
+
+func (t *trail) path() Path {
+	var p Path
+	for ; t != nil; t = t.up {
+		p = append(p, t.step)
+	}
+	for i, j := 0, len(p)-1; i < j; i, j = i+1, j-1 {
+		p[i], p[j] = p[j], p[i]
+	}
+	return p
+}
+
+func (v *verifier) archive(r *Reader, path *trail) {
+	if r.toc != nil {
+		if err := r.cursor(v.ctx, 0).walkTOC(r.h.tocStart, r.s.depth, nil); err != nil {
+			// Beyond the first wrong number nothing in the table can be relied on.
+			v.found(r, path, err)
+			return
+		}
+	}
+	w := &window{ctx: v.ctx, r: r}
+	root := &r.root
+	if v.deep && root.hasRange && (root.start != 0 || root.end != r.h.tocStart) {
+		v.corrupt(r, path, root.start, "root node [%d, %d) of a payload of %d bytes", root.start, root.end, r.h.tocStart)
+	}
+	end := v.node(r, w, root, path, 0)
+	if v.deep && !root.hasRange && root.form == Blocks && end >= 0 && end != r.h.tocStart {
+		v.corrupt(r, path, end, "root value ends at %d, the payload at %d", end, r.h.tocStart)
+	}
+}
+
+// node checks a node, and in a deep check its value, which must start at the position from, unless that is negative.
+// It returns where the value ends, -1 when that cannot be said.
+func (v *verifier) node(r *Reader, w *window, e *entry, path *trail, from int64) int64 {
+	if v.err != nil {
+		return -1
+	}
+	if e.isArchive() {
+		sub, err := r.archive(v.ctx, e.offset)
+		if err != nil {
+			v.found(r, path, err)
+			return -1
+		}
+		v.archive(sub, path)
+		return -1
+	}
+	if v.deep && e.hasRange && from >= 0 && e.start != from {
+		v.corrupt(r, path, from, "node starts at %d, its value at %d", e.start, from)
+	}
+	switch {
+	case e.form == Blocks:
+		return v.blocks(r, w, e, path, from)
+	case e.children == 0:
+		if v.deep {
+			v.leaf(r, w, e.start, e.end, 1, path)
+		}
+		return e.end
+	}
+	return v.table(r, w, e, path)
+}
+
+// table checks a list, map or combined node and its children.
+func (v *verifier) table(r *Reader, w *window, e *entry, path *trail) int64 {
+	pos := int64(-1)
+	var head value.Head
+	if v.deep && e.hasRange {
+		var err error
+		if head, pos, err = w.head(e.start, e.end); err != nil {
+			v.found(r, path, err)
+			return e.end
+		}
+		kind := value.Array
+		if e.isMap {
+			kind = value.Map
+		}
+		if head.Kind != kind {
+			v.corrupt(r, path, e.start, "%s in the payload, %s in the table of contents", head.Kind, kind)
+			return e.end
+		}
+		if !head.Indefinite && int64(head.Arg) != e.count {
+			v.corrupt(r, path, e.start, "%s of %d in the payload, of %d in the table of contents", kind, head.Arg, e.count)
+			pos = -1
+		}
+	}
+	c := r.cursor(v.ctx, e.children)
+	seen := make(map[string]bool)
+	for i := range e.count {
+		step := Step{text: strconv.FormatInt(i, 10)}
+		if e.isMap {
+			raw, err := c.key()
+			if err != nil {
+				v.found(r, path, err)
+				return e.end
+			}
+			key := Child{Key: value.Raw{Codec: r.h.codec, Data: bytes.Clone(raw)}}
+			step = key.Step()
+			if canonical := canonicalKey(nil, r.h.codec, raw); seen[string(canonical)] {
+				v.found(r, path, fault.New(fault.Conflict, "msglc", "key %s occurs twice in the table of contents", keyText(key.Key)).At(c.t.base+c.at()))
+			} else if len(seen) < maxSeenKeys {
+				seen[string(canonical)] = true
+			}
+			pos = v.key(r, w, pos, e.end, key.Key, path)
+		}
+		child, err := c.entry(e.start, e.end)
+		if err != nil {
+			v.found(r, path, err)
+			return e.end
+		}
+		at := c.at()
+		end := v.node(r, w, &child, &trail{up: path, step: step}, pos)
+		if v.err != nil {
+			return -1
+		}
+		if pos >= 0 {
+			pos = end
+		}
+		if child.whole {
+			c.seek(at)
+		} else {
+			c.seek(child.at)
+			if err := c.skip(1); err != nil {
+				v.found(r, path, err)
+				return e.end
+			}
+		}
+	}
+	if pos >= 0 && head.Indefinite {
+		if p, err := w.bytes(pos, min(pos+1, e.end)); err != nil {
+			v.found(r, path, err)
+		} else if len(p) == 0 || p[0] != 0xff {
+			v.corrupt(r, path, pos, "no break behind the last child")
+		}
+		pos++
+	}
+	if pos >= 0 && pos != e.end {
+		v.corrupt(r, path, pos, "children end at %d, their node at %d", pos, e.end)
+	}
+	return e.end
+}
+
+// maxSeenKeys bounds the keys of one map that are compared with one another.
+const maxSeenKeys = 1 << 20
+
+// key compares the key in the payload at pos with that of the table and returns where it ends.
+func (v *verifier) key(r *Reader, w *window, pos, end int64, key value.Raw, path *trail) int64 {
+	if pos < 0 {
+		return pos
+	}
+	p, err := w.bytes(pos, min(end, pos+int64(len(key.Data))))
+	if err != nil {
+		v.found(r, path, err)
+		return -1
+	}
+	if !bytes.Equal(p, key.Data) {
+		v.corrupt(r, path, pos, "key % x in the payload, % x (%s) in the table of contents", p, key.Data, keyText(key))
+		return -1
+	}
+	return pos + int64(len(p))
+}
+
+// blocks checks a blocks node, whose array header stands in front of its items.
+func (v *verifier) blocks(r *Reader, w *window, e *entry, path *trail, from int64) int64 {
+	c := r.cursor(v.ctx, e.children)
+	items, start, end, err := c.checkBlocks(e)
+	if err != nil {
+		v.found(r, path, err)
+		return -1
+	}
+	if !v.deep {
+		return -1
+	}
+	if from < 0 {
+		from = start
+	} else if head, at, err := w.head(from, end); err != nil {
+		v.found(r, path, err)
+	} else {
+		switch {
+		case head.Kind != value.Array:
+			v.corrupt(r, path, from, "%s in the payload, blocks in the table of contents", head.Kind)
+		case !head.Indefinite && int64(head.Arg) != items:
+			v.corrupt(r, path, from, "list of %d in the payload, blocks of %d in the table of contents", head.Arg, items)
+		case at != start:
+			v.corrupt(r, path, from, "first item at %d, first block at %d", at, start)
+		}
+		if head.Indefinite {
+			defer func() { end++ }()
+		}
+	}
+	c.seek(e.children)
+	before := int64(0)
+	for range e.count {
+		n, s, t, err := c.block(-1, e.start, e.end)
+		if err != nil || v.err != nil {
+			return -1
+		}
+		v.leaf(r, w, s, t, n, &trail{up: path, step: Step{text: strconv.FormatInt(before, 10) + ":" + strconv.FormatInt(before+n, 10)}})
+		before += n
+	}
+	return end
+}
+
+// leaf decodes the values in a payload range, count of them and nothing behind.
+func (v *verifier) leaf(r *Reader, w *window, start, end, count int64, path *trail) {
+	s, err := w.scan(start, end)
+	if err != nil {
+		v.found(r, path, err)
+		return
+	}
+	jw := value.NewJSONWriter(io.Discard, r.s.limits, verifyJSON, nil)
+	jw.At("", r.payload+start)
+	for i := range count {
+		if err := jw.WriteValue(s); err != nil {
+			if err == io.EOF {
+				v.corrupt(r, path, end, "%d of %d values", i, count)
+			} else {
+				v.found(r, path, err)
+			}
+			return
+		}
+	}
+	if at := start + s.Offset(); at != end {
+		v.corrupt(r, path, at, "value ends at %d, its node at %d", at, end)
+	}
+	v.pickles(r, w, start, end, path)
+}
+
+// pickles notes the first binary value in a payload range that looks like a pickle.
+func (v *verifier) pickles(r *Reader, w *window, start, end int64, path *trail) {
+	if end-start <= maxInMemory {
+		if p, err := w.bytes(start, end); err != nil || !bytes.Contains(p, pickleMark) {
+			return // by far the most
+		}
+	}
+	s, err := w.scan(start, end)
+	for err == nil {
+		if err = s.Next(); err == nil && s.Kind == value.Bytes && looksLikePickle(s.Data) {
+			e := fault.New(fault.Invalid, "msglc", "binary value looks like a Python pickle of an array; it is never interpreted")
+			v.report(Finding{Note: true, Err: e.At(r.payload + start + s.Start()).On(path.path().String()).In(r.s.obj.Name())})
+			return
+		}
+	}
+}
+
+// verifyJSON makes the JSON writer a checker: everything that is right in the encoding passes.
+var verifyJSON = &value.JSONOptions{NonFinite: value.NonFiniteString, Keys: value.KeysPairs}
+
+var pickleMark = []byte("multiarray")
+
+// looksLikePickle reports whether the original would take a binary value for a pickled array: it has the text
+// "multiarray" in its first 40 bytes. Nothing here ever interprets it.
+func looksLikePickle(content []byte) bool {
+	return bytes.Contains(content[:min(len(content), 40)], pickleMark)
+}
+
+// window reads the payload in order, in long reads.
+type window struct {
+	ctx context.Context
+	r   *Reader
+	off int64
+	p   []byte
+}
+
+// bytes returns a payload range, valid until the next call.
+func (w *window) bytes(start, end int64) ([]byte, error) {
+	if start < w.off || end > w.off+int64(len(w.p)) {
+		n := min(max(end-start, copyBuffer), w.r.h.tocStart-start)
+		if n < end-start || end < start {
+			return nil, fault.New(fault.Corrupt, "msglc", "range [%d, %d) in a payload of %d", start, end, w.r.h.tocStart)
+		}
+		if int64(cap(w.p)) < n {
+			w.p = make([]byte, n)
+		}
+		w.p = w.p[:n]
+		w.off = start
+		if err := w.r.s.obj.ReadAt(w.ctx, w.p, w.r.payload+start); err != nil {
+			w.p = w.p[:0]
+			return nil, err
+		}
+	}
+	return w.p[start-w.off : end-w.off], nil
+}
+
+// head reads the head of the container at start and returns where its content starts.
+func (w *window) head(start, end int64) (value.Head, int64, error) {
+	p, err := w.bytes(start, min(end, start+value.MaxHead))
+	if err != nil {
+		return value.Head{}, 0, err
+	}
+	h, err := value.ReadHead(w.r.h.codec, p)
+	if err == io.ErrUnexpectedEOF {
+		err = fault.New(fault.Corrupt, "msglc", "value ends within its head").At(0)
+	}
+	return h, start + int64(h.Size), fault.Shift(err, w.r.payload+start)
+}
+
+// scan returns a scanner of a payload range.
+func (w *window) scan(start, end int64) (*value.Scanner, error) {
+	if end-start > maxInMemory {
+		in := source.NewReader(w.ctx, w.r.s.obj, w.r.payload+start, end-start, copyBuffer)
+		return value.NewStream(w.r.h.codec, in, end-start, w.r.s.limits), nil
+	}
+	p, err := w.bytes(start, end)
+	return value.NewScanner(w.r.h.codec, p, w.r.s.limits), err
+}
