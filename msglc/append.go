@@ -40,7 +40,7 @@ func appendTo(ctx context.Context, old source.Object, path string, named bool, p
 		return fault.New(fault.UnsupportedCodec, "msglc", "combined archive of codec %s, %s was demanded", h.codec, o.Codec).At(MagicSize)
 	}
 	s.codec = h.codec
-	isMap, entries, err := readCombined(ctx, old, h, s)
+	isMap, entries, err := readCombined(ctx, old, PrefixSize+h.tocStart, h, s)
 	if err != nil {
 		return err
 	}
@@ -74,9 +74,8 @@ func appendTo(ctx context.Context, old source.Object, path string, named bool, p
 	return f.Commit()
 }
 
-// readCombined reads the table of contents of a combined archive.
-func readCombined(ctx context.Context, obj source.Object, h header, s writeSettings) (isMap bool, entries []combinedEntry, err error) {
-	start := PrefixSize + h.tocStart
+// readCombined reads the table of contents of a combined archive, which stands at start.
+func readCombined(ctx context.Context, obj source.Object, start int64, h header, s writeSettings) (isMap bool, entries []combinedEntry, err error) {
 	r := source.NewReader(ctx, obj, start, h.tocSize, copyBuffer)
 	sc := value.NewStream(h.codec, r, h.tocSize, s.limits)
 	isMap, entries, err = parseCombined(sc, h)

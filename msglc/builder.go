@@ -66,6 +66,7 @@ type frame struct {
 	group      int64 // position where the group that is open begins
 	n          int64 // items in it
 	nblock     int64 // blocks on the tape
+	keyAt      int64 // where the key on the tape is whose value comes
 	tags       int
 	isMap      bool
 	indefinite bool
@@ -86,8 +87,7 @@ const (
 	isOther
 	notTrivial
 
-	sizeTrait   traits = 0xff
-	numberTrait        = isFloat | isInt | sizeTrait
+	sizeTrait traits = 0xff
 )
 
 // noCount counts down without ever reaching 0.
@@ -98,11 +98,8 @@ const maxScalar = 32
 
 // newTOCBuilder returns a builder that waits for the first byte of the payload. It must be closed.
 func newTOCBuilder(s *writeSettings) *tocBuilder {
-	b := &tocBuilder{codec: s.codec, threshold: s.threshold, trivial: s.trivial, depth: s.limits.Depth}
+	b := &tocBuilder{codec: s.codec, threshold: s.threshold, trivial: s.trivial, depth: depthOf(s.limits)}
 	b.threshold = min(b.threshold, maxPosition/2) // no payload reaches it, and sums with it do not overflow
-	if b.depth <= 0 {
-		b.depth = value.DefaultDepth
-	}
 	switch s.numeric {
 	case FloatBlocks:
 		b.numeric = isFloat
@@ -113,6 +110,13 @@ func newTOCBuilder(s *writeSettings) *tocBuilder {
 	b.children = tape{dir: s.tempDir, bound: tapeBound}
 	b.blocks = tape{dir: s.tempDir, bound: tapeBound / 4}
 	return b
+}
+
+func depthOf(lim value.Limits) int {
+	if lim.Depth <= 0 {
+		return value.DefaultDepth
+	}
+	return lim.Depth
 }
 
 // scalarTraits gives the traits of the scalars by their first byte, 0 where that does not tell their size.

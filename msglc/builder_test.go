@@ -17,6 +17,8 @@ type payloadGen struct {
 	t    *rapid.T
 	c    value.Codec
 	left int // values that may still be made
+	// plainKeys are keys without parts of indefinite length.
+	plainKeys bool
 }
 
 // width draws a form for a length or count: 0 is the shortest.
@@ -137,7 +139,7 @@ func (g *payloadGen) value(dst []byte, depth int) []byte {
 	}
 	for i := range n {
 		if isMap {
-			if rapid.IntRange(0, 9).Draw(g.t, "key") == 0 {
+			if rapid.IntRange(0, 9).Draw(g.t, "key") == 0 && !g.plainKeys {
 				dst = g.value(dst, min(depth-1, 2))
 			} else {
 				dst = value.AppendString(dst, g.c, string(bigEndian(uint64(i), rapid.IntRange(1, 40).Draw(g.t, "klen"))))

@@ -49,16 +49,19 @@ func (c *rangeCache) shard(off int64) *cacheShard {
 // get returns the n bytes at off, nil when they are not here.
 func (c *rangeCache) get(off, n int64) []byte {
 	s := c.shard(off)
+	var data []byte
 	s.mu.RLock()
-	item := s.m[off]
+	if item := s.m[off]; item != nil {
+		data = item.data
+		if !item.used.Load() { // most are marked already, and a read does not make the line travel between cores
+			item.used.Store(true)
+		}
+	}
 	s.mu.RUnlock()
-	if item == nil || int64(len(item.data)) != n {
+	if int64(len(data)) != n {
 		return nil
 	}
-	if !item.used.Load() {
-		item.used.Store(true)
-	}
-	return item.data
+	return data
 }
 
 // put keeps data, which nobody may change any more. A range that would take a quarter of a shard is not kept.

@@ -86,7 +86,10 @@ func (x *extractor) leaf() error {
 	if err == nil {
 		err = w.Close()
 	}
-	return fault.Shift(w.fail(err), x.n.r.payload+e.start)
+	if err != nil {
+		return x.n.fault(w.fail(err))
+	}
+	return nil
 }
 
 // slice writes the items of a slice, with a table as the options say.

@@ -117,7 +117,7 @@ func (d *decoder) into(s *Scanner, p *plan, dst reflect.Value) error {
 }
 
 // firstRoom is the memory that the items of a list get before the first of them is read.
-const firstRoom = 4 << 10
+const firstRoom = 64 << 10
 
 // slot gives the place of the value whose first token s holds, in the container that is being filled. In a struct that
 // token is a key: slot then reads on to the value, or gives no plan where the value is to be passed over.

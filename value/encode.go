@@ -79,9 +79,9 @@ type encoder struct {
 	depth   int       // containers, tags and pointers around the value
 	path    []string  // of an error, the innermost step first
 
-	pairs []namedPair // of the maps being written, the innermost last
-	order []sortEntry // scratch for sorting them
-	keys  []byte      // encoded keys
+	pairs  []namedPair // of the maps being written, the innermost last
+	shapes [shapeSlots]shapeSlot
+	keys   []byte // encoded keys
 }
 
 var encoders = sync.Pool{New: func() any { return new(encoder) }}
@@ -91,7 +91,7 @@ func (e *encoder) release() {
 	clear(e.pairs) // some are left after an error
 	const keep = 1024
 	if cap(e.pairs) > keep {
-		e.pairs, e.order = nil, nil
+		e.pairs = nil
 	}
 	if cap(e.dst) > 2*flushSize {
 		e.dst = nil
@@ -99,7 +99,7 @@ func (e *encoder) release() {
 	if cap(e.keys) > flushSize {
 		e.keys = nil
 	}
-	*e = encoder{dst: e.dst[:0], pairs: e.pairs[:0], order: e.order[:0], keys: e.keys[:0]}
+	e.dst, e.w, e.depth, e.path, e.pairs, e.keys = e.dst[:0], nil, 0, nil, e.pairs[:0], e.keys[:0]
 	encoders.Put(e)
 }
 

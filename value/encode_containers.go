@@ -2,12 +2,10 @@ package value
 
 import (
 	"bytes"
-	"encoding/binary"
 	"fmt"
 	"iter"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/spilehq/spile/fault"
 )
@@ -28,7 +26,35 @@ func (e *encoder) mapHead(n int) error {
 	return nil
 }
 
-func (e *encoder) list(v []any) error { return encodeSlice(e, v, (*encoder).value) }
+func (e *encoder) list(v []any) error {
+	if v == nil {
+		e.dst = AppendNull(e.dst, e.c)
+		return nil
+	}
+	if err := e.enter(); err != nil {
+		return err
+	}
+	if err := e.listHead(len(v)); err != nil {
+		return err
+	}
+	for i, x := range v {
+		if err := e.item(); err != nil {
+			return err
+		}
+		switch x := x.(type) {
+		case int64:
+			e.dst = AppendInt(e.dst, e.c, x)
+		case float64:
+			e.dst = AppendFloat64(e.dst, e.c, x)
+		default:
+			if err := e.value(x); err != nil {
+				return e.underIndex(err, i)
+			}
+		}
+	}
+	e.leave()
+	return nil
+}
 
 // encodeSlice encodes a slice whose items are encoded by item.
 func encodeSlice[T any](e *encoder, v []T, item func(*encoder, T) error) error {
@@ -52,71 +78,6 @@ func encodeSlice[T any](e *encoder, v []T, item func(*encoder, T) error) error {
 	}
 	e.leave()
 	return nil
-}
-
-// namedPair is a pair of a map with string keys.
-type namedPair struct {
-	name  string
-	value any
-}
-
-// sortEntry is a pair's place among those of its map, with the first eight bytes of its name: most comparisons need no
-// more.
-type sortEntry struct {
-	prefix uint64
-	at     int
-}
-
-func namePrefix(s string) uint64 {
-	if len(s) >= 8 {
-		return binary.BigEndian.Uint64([]byte(s[:8]))
-	}
-	var p uint64
-	for i := range len(s) {
-		p |= uint64(s[i]) << (56 - 8*i)
-	}
-	return p
-}
-
-// namedMap encodes a map with string keys, sorted.
-func (e *encoder) namedMap(m map[string]any) error {
-	if m == nil {
-		e.dst = AppendNull(e.dst, e.c)
-		return nil
-	}
-	if err := e.enter(); err != nil {
-		return err
-	}
-	if err := e.mapHead(len(m)); err != nil {
-		return err
-	}
-	base := len(e.pairs)
-	for k, v := range m {
-		e.pairs = append(e.pairs, namedPair{k, v})
-	}
-	e.sortPairs(base)
-	for i := base; i < base+len(m); i++ {
-		p := &e.pairs[i] // until the value is encoded: that may move the pairs
-		if err := e.item(); err != nil {
-			return err
-		}
-		if err := e.string(p.name); err != nil {
-			return e.under(err, p.name)
-		}
-		if err := e.value(p.value); err != nil {
-			return e.under(err, e.pairs[i].name)
-		}
-	}
-	clear(e.pairs[base:])
-	e.pairs = e.pairs[:base]
-	e.leave()
-	return nil
-}
-
-// sortPairs sorts the pairs from base on by name.
-func (e *encoder) sortPairs(base int) {
-	pairs := e.pairs[base:]
-	slices.SortFunc(pairs, func(a, b namedPair) int { return strings.Compare(a.name, b.name) })
 }
 
 // encodedPair is a pair whose key is encoded in e.keys.

@@ -142,7 +142,8 @@ func ReadHead(c Codec, p []byte) (Head, error) {
 	return h, nil
 }
 
-// maxLength is more than any length that bytes can back, and small enough that sums of a few lengths do not overflow.
+// maxLength is more than any length that bytes can back, and small enough that sums of a few lengths do not overflow. (A
+// build for 32 bits refuses what is longer than 256 MiB.)
 const maxLength = math.MaxInt / 8
 
 // size is the length of the head in bytes.

@@ -16,6 +16,7 @@ import (
 // nothing else, and that one compares the bytes of those. Where the input cannot be read again the budget is a limit.
 type keyTracker struct {
 	seed    maphash.Seed
+	limits  keyLimits
 	budget  int  // bytes for keys that are kept
 	rereads bool // the input can be read again, so the filter may be used
 
@@ -49,20 +50,25 @@ type keyEntry struct {
 }
 
 const (
-	smallMap    = 32 // keys that are compared one by one; about what a table costs to clear
-	entrySize   = 32
-	maxSuspects = 1 << 19
-	blockWords  = 8 // a cache line
-	filterWords = 8 << 20
-
-	filteredKeyBudget = 24 << 20 // with a filter behind it
-	exactKeyBudget    = 96 << 20 // without
+	smallMap   = 32 // keys that are compared one by one; about what a table costs to clear
+	entrySize  = 32
+	blockWords = 8 // a cache line
 )
+
+// keyLimits bounds the memory of a keyTracker.
+type keyLimits struct {
+	exact    int // bytes for keys that are kept where nothing can be read again
+	filtered int // and where it can
+	filter   int // words of the filter, a power of 2
+	suspects int // keys that wait to be looked up
+}
+
+var defaultKeyLimits = keyLimits{exact: 96 << 20, filtered: 24 << 20, filter: 8 << 20, suspects: 512 << 10}
 
 // reset makes the tracker ready for an input.
 func (t *keyTracker) reset() {
 	if t.seed == (maphash.Seed{}) {
-		t.seed = maphash.MakeSeed()
+		t.seed, t.limits = maphash.MakeSeed(), defaultKeyLimits
 	}
 	t.entries, t.text, t.inTables = t.entries[:0], t.text[:0], 0
 	t.mayReread(false)
@@ -70,9 +76,9 @@ func (t *keyTracker) reset() {
 
 // mayReread says whether the input of the maps that are begun from now on can be read again.
 func (t *keyTracker) mayReread(can bool) {
-	t.budget = exactKeyBudget
+	t.budget = t.limits.exact
 	if t.rereads = can; can {
-		t.budget = filteredKeyBudget
+		t.budget = t.limits.filtered
 	}
 	t.suspects = t.suspects[:0]
 	if !can && t.filtered {
@@ -199,11 +205,11 @@ func mixKey(hash uint64, id int64) uint64 {
 // there already. At 20 million keys one in 10,000 is there by chance, at 100 million one in eight.
 func (t *keyTracker) addFilter(h uint64) {
 	if t.filter == nil {
-		t.filter = make([]uint64, filterWords)
+		t.filter = make([]uint64, t.limits.filter)
 	}
 	t.filtered = true
-	const blocks = filterWords / blockWords
-	block := t.filter[h>>32%blocks*blockWords:][:blockWords]
+	blocks := uint64(len(t.filter) / blockWords)
+	block := t.filter[h>>32&(blocks-1)*blockWords:][:blockWords]
 	known := true
 	pos := h * 0xff51afd7ed558ccd // other bits than those that chose the block
 	for range 5 {
@@ -218,7 +224,7 @@ func (t *keyTracker) addFilter(h uint64) {
 }
 
 // full reports whether the suspects must be looked up before more are added.
-func (t *keyTracker) full() bool { return len(t.suspects) >= maxSuspects }
+func (t *keyTracker) full() bool { return len(t.suspects) >= t.limits.suspects }
 
 // suspectSet compares the keys that a filter suspects.
 type suspectSet struct {

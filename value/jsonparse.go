@@ -37,14 +37,18 @@ func (r *jsonReader) next() (byte, error) {
 
 // parse reads the text.
 func (r *jsonReader) parse() error {
-	if err := r.ahead(); err != nil {
-		return err
+	for len(r.buf) < 3 {
+		if ok, err := r.fill(); err != nil {
+			return err
+		} else if !ok {
+			break
+		}
 	}
 	if len(r.buf) >= 3 && string(r.buf[:3]) == "\xef\xbb\xbf" {
 		r.pos = 3
 	}
 	for {
-		if len(r.buf)-r.pos < minAhead && r.src != nil {
+		if len(r.buf)-r.pos < r.limits.ahead && r.src != nil {
 			if err := r.ahead(); err != nil {
 				return err
 			}
@@ -157,7 +161,7 @@ func (r *jsonReader) ahead() error {
 		if err := r.emit(); err != nil {
 			return err
 		}
-	} else if int64(len(r.out)) > 4*longLimit(r.size) { // a container is longer than the pre-scan saw it
+	} else if int64(len(r.out)) > 4*(r.limits.long+jsonWindow) { // a container is longer than the pre-scan saw it
 		return r.changed(r.open[0].start)
 	}
 	_, err := r.fill()
@@ -204,7 +208,7 @@ func (r *jsonReader) begin(isMap bool) error {
 		return depthFault(r.lim).At(start)
 	}
 	r.pos++
-	var slot *shapeSlot
+	var slot *shapePlace
 	if len(r.open) == 0 {
 		slot = &r.root[r.codec]
 	} else if outer := &r.open[len(r.open)-1]; outer.isMap {
@@ -341,7 +345,7 @@ func (r *jsonReader) string() error {
 			return nil
 		case why != stringMore:
 			return r.stringFault(r.offset()+1+int64(n), why)
-		case r.pos == 0 && len(r.buf) >= jsonWindow:
+		case r.pos == 0 && len(r.buf) >= r.limits.window:
 			return r.longString()
 		}
 		if ok, err := r.fill(); err != nil {
@@ -373,7 +377,9 @@ func (r *jsonReader) longString() error {
 			text, n, why := decodeString(r.text[:0], r.buf[r.pos:])
 			r.text = text
 			r.pos += n
-			if why != stringDone && (why != stringMore || r.base+int64(len(r.buf)) >= r.size) {
+			if end := r.base + int64(len(r.buf)); why == stringMore && end >= r.size {
+				return r.stringFault(end, why)
+			} else if why > stringMore {
 				return r.stringFault(r.offset(), why)
 			}
 			if pass == 0 {
@@ -402,7 +408,7 @@ func (r *jsonReader) longString() error {
 
 // key reads a key and the colon behind it, from the white space before the key on.
 func (r *jsonReader) key() error {
-	if len(r.buf)-r.pos < minAhead && r.src != nil {
+	if len(r.buf)-r.pos < r.limits.ahead && r.src != nil {
 		if err := r.ahead(); err != nil {
 			return err
 		}

@@ -105,7 +105,7 @@ func (w *JSONWriter) writeAhead(s *Scanner) error {
 	if err = w.makePlan(); err != nil {
 		err = w.fail(err)
 	} else {
-		err = w.run(w.input.scanner(&w.scan, w.lim))
+		err = w.run(w.input.scanner(&w.inner, w.lim)) // scan may be s
 	}
 	w.base -= start
 	w.plan = nil

@@ -32,9 +32,9 @@ func longLimit(size int64) int64 { return min(max(minLong, size/1024), maxLong) 
 // prescan finds the long containers of a text and counts their items; in the order of their starts. It looks at brackets,
 // commas and quotes only. Where the text is not JSON, what it finds is of no use and does no harm: the parser stops
 // before it comes to a container that is not well-formed up to there.
-func prescan(src io.ReaderAt, size int64, depth int) ([]longContainer, error) {
-	s := structure{long: longLimit(size), depth: depth}
-	buf := make([]byte, jsonWindow)
+func prescan(src io.ReaderAt, size int64, lim readLimits, depth int) ([]longContainer, error) {
+	s := structure{long: lim.long, depth: depth}
+	buf := make([]byte, lim.window)
 	for off := int64(0); off < size; off += int64(len(buf)) {
 		buf = buf[:min(int64(len(buf)), size-off)]
 		if err := readFull(src, buf, off); err != nil {

@@ -47,13 +47,19 @@ func ReadJSON(dst io.Writer, src io.ReaderAt, size int64, c Codec, o *JSONReadOp
 		_, err := dst.Write(r.out)
 		return err
 	}
-	longs, err := prescan(src, size, r.lim.depth())
+	r.limits.long = longLimit(size)
+	return r.located(r.stream(dst, src))
+}
+
+// stream reads a text that is too long to be in memory.
+func (r *jsonReader) stream(dst io.Writer, src io.ReaderAt) error {
+	longs, err := prescan(src, r.size, r.limits, r.lim.depth())
 	if err != nil {
 		return err
 	}
 	r.src, r.dst, r.longs = src, dst, longs
-	r.buf = make([]byte, 0, jsonWindow)
-	return r.located(r.read())
+	r.buf = make([]byte, 0, r.limits.window)
+	return r.read()
 }
 
 // AppendFromJSON appends the encoding of the JSON text to dst, see [ReadJSON]. On an error it returns dst as it was.
@@ -87,11 +93,12 @@ type jsonReader struct {
 	check    bool  // out is dropped, suspect keys are compared
 	stop     int64 // offset at which a check is done
 
-	src  io.ReaderAt // nil when buf is all the text
-	size int64
-	buf  []byte // the window
-	pos  int    // of the next byte in buf
-	base int64  // offset of buf[0]
+	limits readLimits
+	src    io.ReaderAt // nil when buf is all the text
+	size   int64
+	buf    []byte // the window
+	pos    int    // of the next byte in buf
+	base   int64  // offset of buf[0]
 
 	dst     io.Writer // nil when the encoding stays in out
 	out     []byte
@@ -102,10 +109,17 @@ type jsonReader struct {
 	open []readFrame
 
 	keys    keyTracker
-	learned shapes
-	root    [CBOR + 1]shapeSlot
+	learned keyShapes
+	root    [CBOR + 1]shapePlace
 	text    []byte // a decoded string
 	twins   suspectSet
+}
+
+// readLimits is how much of the text is in memory; tests make it small.
+type readLimits struct {
+	window int   // bytes of text, more only for a long key or number
+	ahead  int   // see minAhead
+	long   int64 // bytes of a container beyond which the pre-scan counts its items
 }
 
 // readFrame is an open container.
@@ -121,7 +135,7 @@ type readFrame struct {
 	next  int
 	key   int
 	hits  uint64
-	slot  *shapeSlot
+	slot  *shapePlace
 	keys  mapKeys
 }
 
@@ -142,11 +156,12 @@ func (r *jsonReader) reset(c Codec, o *JSONReadOptions, loss *Losses) {
 	r.codec, r.lim, r.lossless, r.losses = c, opts.Limits, opts.Lossless, loss
 	r.check, r.stop = false, math.MaxInt64
 	r.src, r.pos, r.base = nil, 0, 0
+	r.limits = readLimits{window: jsonWindow, ahead: minAhead}
 	r.dst, r.pending, r.wide, r.longs = nil, 0, r.wide[:0], nil
 	r.open = r.open[:0]
 	r.keys.reset()
 	if r.learned.learned >= maxLearnedKeys/2 {
-		r.learned, r.root = shapes{}, [CBOR + 1]shapeSlot{}
+		r.learned, r.root = keyShapes{}, [CBOR + 1]shapePlace{}
 	}
 }
 
@@ -259,9 +274,10 @@ func (r *jsonReader) lookUp(stop int64) error {
 		set := &r.twins
 		part = min(part, len(suspects))
 		set.set(suspects[:part])
-		sub := &jsonReader{codec: CBOR, lim: r.lim, check: true, stop: stop, src: r.src, size: r.size, buf: r.buf}
+		sub := &jsonReader{codec: CBOR, lim: r.lim, check: true, stop: stop, src: r.src, size: r.size, buf: r.buf,
+			limits: r.limits}
 		if r.src != nil {
-			sub.buf = make([]byte, 0, jsonWindow)
+			sub.buf = make([]byte, 0, r.limits.window)
 		}
 		sub.keys.seed, sub.keys.check = r.keys.seed, set
 		if err := sub.parse(); err != nil && err != errStopped {

@@ -9,7 +9,7 @@ import (
 
 // canRush reports whether rush can write what comes next.
 func (w *JSONWriter) canRush(s *Scanner, depth int) bool {
-	return w.mode == modeWrite && w.plan == nil && !w.opts.Pretty && w.hold == 0 && !w.tags.any &&
+	return w.mode == modeWrite && !w.slow && w.plan == nil && !w.opts.Pretty && w.hold == 0 && !w.tags.any &&
 		(s.rem >= 0 || len(s.open) == 0) && w.top().kind != frameTop
 }
 
@@ -72,7 +72,7 @@ func (w *JSONWriter) rush(s *Scanner, depth int) (bool, error) {
 					break
 				}
 				i := f.next
-				var k *shapeKey
+				var k *knownKey
 				if uint(i) < uint(len(f.shape.keys)) {
 					k = &f.shape.keys[i]
 				}

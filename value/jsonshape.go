@@ -13,26 +13,26 @@ import (
 // A place is the way of keys from the top; all items of an array are one place, and all keys that the shape has no room
 // for.
 type keyShape struct {
-	keys   []shapeKey
+	keys   []knownKey
 	index  [2 * maxShapeKeys]uint8 // open addressing: 1 + the index of a key
-	other  shapeSlot               // the place of values under keys that are not in keys
+	other  shapePlace              // the place of values under keys that are not in keys
 	misses int                     // maps that had keys which are not in keys, since it is full
 	limit  int                     // misses after which it starts anew
 }
 
-type shapeKey struct {
-	head [2]uint64  // the first bytes of raw
-	mask [2]uint64  // those of them that there are
-	long bool       // there are more
-	room [32]byte   // out where it is short, so that it can be copied without regard to its length
-	raw  []byte     // as it stands in the input, with all that marks its end
-	out  []byte     // as it stands in the output, with all that surrounds it
-	text []byte     // the part of out that tells keys apart
-	sub  *shapeSlot // the place of the values under it, nil as long as they are no containers
+type knownKey struct {
+	head [2]uint64   // the first bytes of raw
+	mask [2]uint64   // those of them that there are
+	long bool        // there are more
+	room [32]byte    // out where it is short, so that it can be copied without regard to its length
+	raw  []byte      // as it stands in the input, with all that marks its end
+	out  []byte      // as it stands in the output, with all that surrounds it
+	text []byte      // the part of out that tells keys apart
+	sub  *shapePlace // the place of the values under it, nil as long as they are no containers
 }
 
-// shapeSlot is one place.
-type shapeSlot struct{ shape *keyShape }
+// shapePlace is one place.
+type shapePlace struct{ shape *keyShape }
 
 const (
 	maxShapeKeys   = 64 // bits of a word
@@ -41,11 +41,11 @@ const (
 	shapeMisses    = 8
 )
 
-// shapes makes shapes and limits how many keys they keep in all.
-type shapes struct{ learned int }
+// keyShapes makes shapes and limits how many keys they keep in all.
+type keyShapes struct{ learned int }
 
 // of returns the shape at a place.
-func (l *shapes) of(slot *shapeSlot) *keyShape {
+func (l *keyShapes) of(slot *shapePlace) *keyShape {
 	if slot == nil {
 		return nil
 	}
@@ -58,7 +58,7 @@ func (l *shapes) of(slot *shapeSlot) *keyShape {
 
 // learn adds a key that is not in the shape. It returns its index, -1 when it is not kept: it is too long, the shape is
 // full, or another spelling of the same key is in it.
-func (l *shapes) learn(s *keyShape, raw, out []byte, textFrom, textTo int) int {
+func (l *keyShapes) learn(s *keyShape, raw, out []byte, textFrom, textTo int) int {
 	if s == nil || len(s.keys) == maxShapeKeys || len(raw) > maxShapeKey || l.learned >= maxLearnedKeys {
 		return -1
 	}
@@ -69,7 +69,7 @@ func (l *shapes) learn(s *keyShape, raw, out []byte, textFrom, textTo int) int {
 	}
 	both := make([]byte, 0, len(raw)+len(out))
 	both = append(append(both, raw...), out...)
-	k := shapeKey{raw: both[:len(raw):len(raw)], out: both[len(raw):]}
+	k := knownKey{raw: both[:len(raw):len(raw)], out: both[len(raw):]}
 	k.text = k.out[textFrom:textTo]
 	var head, mask [16]byte
 	for i := range copy(head[:], raw) {
@@ -81,7 +81,7 @@ func (l *shapes) learn(s *keyShape, raw, out []byte, textFrom, textTo int) int {
 	k.long = len(raw) > len(head)
 	copy(k.room[:], k.out)
 	s.keys = append(s.keys, k)
-	i := shapeHash(raw)
+	i := keyHash(raw)
 	for s.index[i] != 0 {
 		i = (i + 1) % uint(len(s.index))
 	}
@@ -100,7 +100,7 @@ func (s *keyShape) missed() {
 
 // find returns the index of the key that is raw, -1 when there is none.
 func (s *keyShape) find(raw []byte) int {
-	for i := shapeHash(raw); s.index[i] != 0; i = (i + 1) % uint(len(s.index)) {
+	for i := keyHash(raw); s.index[i] != 0; i = (i + 1) % uint(len(s.index)) {
 		if k := int(s.index[i]) - 1; bytes.Equal(s.keys[k].raw, raw) {
 			return k
 		}
@@ -109,7 +109,7 @@ func (s *keyShape) find(raw []byte) int {
 }
 
 // starts reports whether p starts with the key.
-func (k *shapeKey) starts(p []byte) bool {
+func (k *knownKey) starts(p []byte) bool {
 	if len(p) < 16 || k.long {
 		return bytes.HasPrefix(p, k.raw)
 	}
@@ -117,7 +117,7 @@ func (k *shapeKey) starts(p []byte) bool {
 }
 
 // appendTo appends out without its first byte or with it. There must be room for len(k.room) bytes.
-func (k *shapeKey) appendTo(b []byte, first bool) []byte {
+func (k *knownKey) appendTo(b []byte, first bool) []byte {
 	if len(k.out) > len(k.room) {
 		if first {
 			return append(b, k.out[1:]...)
@@ -133,8 +133,8 @@ func (k *shapeKey) appendTo(b []byte, first bool) []byte {
 	return b[:n+len(k.out)]
 }
 
-// shapeHash gives an index into keyShape.index from the ends of a key and its length.
-func shapeHash(raw []byte) uint {
+// keyHash gives an index into keyShape.index from the ends of a key and its length.
+func keyHash(raw []byte) uint {
 	const mul = 0x9e3779b97f4a7c15
 	n := len(raw)
 	h := uint64(n)
@@ -151,7 +151,7 @@ func shapeHash(raw []byte) uint {
 }
 
 // sub returns the place of the values under key i, or under keys that are not in the shape when i is -1.
-func (s *keyShape) sub(i int) *shapeSlot {
+func (s *keyShape) sub(i int) *shapePlace {
 	if s == nil {
 		return nil
 	}
@@ -160,7 +160,7 @@ func (s *keyShape) sub(i int) *shapeSlot {
 	}
 	k := &s.keys[i]
 	if k.sub == nil {
-		k.sub = new(shapeSlot)
+		k.sub = new(shapePlace)
 	}
 	return k.sub
 }

@@ -194,7 +194,7 @@ func (w *JSONWriter) beginIn(s *Scanner, kind frameKind, form byteForm) error {
 	}
 	f := w.top()
 	f.form, f.number = form, number
-	if w.mode == modeWrite && w.plan == nil {
+	if w.mode == modeWrite && w.plan == nil && !w.slow {
 		w.place(f, &w.open[len(w.open)-2], s.codec)
 	}
 	return nil

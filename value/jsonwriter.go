@@ -56,6 +56,7 @@ type JSONWriter struct {
 
 	buf  []byte
 	mode writerMode
+	slow bool        // without rush and shapes, for tests
 	open []jsonFrame // the first one stands for the top level and is never closed
 	hold int         // keys that are being written and must not leave buf before they are compared
 	text int         // those of them that become strings
@@ -67,9 +68,10 @@ type JSONWriter struct {
 	plan  *jsonPlan
 	input jsonInput
 
-	learned shapes
-	roots   [CBOR + 1]shapeSlot
+	learned keyShapes
+	roots   [CBOR + 1]shapePlace
 	scan    Scanner
+	inner   Scanner
 	scratch []byte
 	section []byte
 	twins   suspectSet
@@ -106,7 +108,7 @@ type jsonFrame struct {
 	next  int    // the key of shape that is expected next
 	key   int    // the key of shape that was written last, -1 when it is none of them
 	hits  uint64 // the keys of shape that were written
-	slot  *shapeSlot
+	slot  *shapePlace
 	keys  mapKeys // what hits does not tell
 }
 
@@ -147,7 +149,7 @@ func (w *JSONWriter) reset(out io.Writer, lim Limits, o *JSONOptions, loss *Loss
 	w.open = append(w.open[:0], jsonFrame{key: -1})
 	w.buf = w.buf[:0]
 	if w.learned.learned >= maxLearnedKeys/2 {
-		w.learned, w.roots = shapes{}, [CBOR + 1]shapeSlot{}
+		w.learned, w.roots = keyShapes{}, [CBOR + 1]shapePlace{}
 	}
 }
 
@@ -156,6 +158,7 @@ func (w *JSONWriter) forget() {
 	const much = 1 << 20
 	w.buf, w.input, w.plan, w.losses = nil, jsonInput{}, nil, nil
 	w.scan.Reset(Msgpack, nil, Limits{})
+	w.inner.Reset(Msgpack, nil, Limits{})
 	if len(w.keys.filter) > 0 || cap(w.keys.text)+entrySize*cap(w.keys.entries) > much {
 		w.keys = keyTracker{}
 	}
@@ -220,7 +223,13 @@ func (w *JSONWriter) WriteSection(c Codec, src io.ReaderAt, off, size int64) err
 	} else if err != nil {
 		return err
 	}
-	return w.nothingLeft(s)
+	if err := w.nothingLeft(s); err != nil {
+		return err
+	}
+	if s.Offset() < size {
+		return w.fail(errTruncated(s.Offset(), "a section of the source"))
+	}
+	return nil
 }
 
 // nothingLeft checks that the value that was written is the last one of s.

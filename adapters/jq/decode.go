@@ -1,0 +1,345 @@
+package jq
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"iter"
+	"math"
+	"math/big"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/spilehq/spile/fault"
+	"github.com/spilehq/spile/msglc"
+	"github.com/spilehq/spile/value"
+)
+
+// decode makes the Go value that gojq computes with. It is the one that the JSON text of the place would give, and for
+// all that needs thought it is made from that text; what is plain comes straight from the encoding.
+//
+// A number whose text is not that which gojq makes of a float64, such as 1.0 or a float of 32 bits, is a [json.Number].
+func (p *place) decode() (any, error) {
+	if p.decoded {
+		return p.value, nil
+	}
+	n, err := p.list(p.run.ctx)
+	if err != nil {
+		return nil, p.run.fail(err)
+	}
+	if err := p.run.allow(n); err != nil {
+		return nil, err
+	}
+	if p.sliced {
+		p.value, err = p.run.readList(window(p.node.Children(p.run.ctx), p.from, p.to))
+	} else {
+		p.value, err = p.run.read(p.node)
+	}
+	if err != nil {
+		return nil, p.run.fail(err)
+	}
+	p.decoded = true
+	return p.value, nil
+}
+
+func (r *run) read(n msglc.Node) (any, error) {
+	rng, whole := n.Range()
+	if whole && rng.Len() <= r.sizes.raw {
+		raw, err := n.Raw(r.ctx)
+		if err != nil {
+			return nil, err
+		}
+		return r.fromRaw(raw, rng.Start)
+	}
+	if !whole {
+		kind, err := n.Kind(r.ctx)
+		if err != nil {
+			return nil, err
+		}
+		if kind == value.Array { // blocks, or a combined list
+			return r.readList(window(n.Children(r.ctx), 0, math.MaxInt64))
+		}
+	}
+	// A combined map, or what is too long to be read at once.
+	var text bytes.Buffer
+	if err := n.WriteJSON(r.ctx, &text, &r.plain, r.loss); err != nil {
+		return nil, err
+	}
+	return parse(&text)
+}
+
+func (r *run) readList(children iter.Seq2[msglc.Node, error]) (any, error) {
+	list := []any{}
+	for n, err := range children {
+		if err != nil {
+			return nil, err
+		}
+		v, err := r.read(n)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, v)
+	}
+	return list, nil
+}
+
+// errText says that a value is for the JSON writer.
+var errText = errors.New("needs its text")
+
+// fromRaw decodes one value; base is where it lies in the object.
+func (r *run) fromRaw(raw value.Raw, base int64) (any, error) {
+	d := decoder{run: r, raw: raw, base: base}
+	r.scan.Reset(raw.Codec, raw.Data, r.limits)
+	err := r.scan.Next()
+	if err == nil {
+		var v any
+		if v, err = d.value(&r.scan); err == nil {
+			return v, nil
+		}
+	}
+	if err == errText {
+		return r.fromText(raw.Codec, raw.Data, base)
+	}
+	return nil, fault.Shift(err, base)
+}
+
+// fromText decodes one value by way of its text.
+func (r *run) fromText(c value.Codec, data []byte, base int64) (any, error) {
+	r.buf.Reset()
+	r.text.At("", base)
+	err := r.text.WriteValue(value.NewScanner(c, data, r.limits))
+	if err == nil {
+		err = r.text.Flush()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return parse(&r.buf)
+}
+
+type decoder struct {
+	run  *run
+	raw  value.Raw
+	base int64
+}
+
+// value decodes the value whose first token s has read.
+func (d *decoder) value(s *value.Scanner) (any, error) {
+	switch s.Kind {
+	case value.Null:
+		return nil, nil
+	case value.Bool:
+		return s.Bits != 0, nil
+	case value.Uint:
+		if s.Bits <= math.MaxInt {
+			return int(s.Bits), nil
+		}
+		return new(big.Int).SetUint64(s.Bits), nil
+	case value.Nint: // -1 - Bits
+		if s.Bits <= math.MaxInt {
+			return -1 - int(s.Bits), nil
+		}
+		n := new(big.Int).SetUint64(s.Bits)
+		return n.Not(n), nil
+	case value.Float64:
+		if v, ok := float(math.Float64frombits(s.Bits)); ok {
+			return v, nil
+		}
+	case value.Float32:
+		if v, ok := float32Value(math.Float32frombits(uint32(s.Bits))); ok {
+			return v, nil
+		}
+	case value.String:
+		if utf8.Valid(s.Data) {
+			return string(s.Data), nil
+		}
+	case value.Array:
+		return d.list(s)
+	case value.Map:
+		return d.object(s)
+	case value.Tag: // with what it encloses, since it may change how bytes are written
+		start := s.Start()
+		for s.Kind == value.Tag {
+			if err := s.Next(); err != nil {
+				return nil, truncated(err)
+			}
+		}
+		if s.Kind == value.Array || s.Kind == value.Map {
+			for depth := s.Depth(); s.Depth() >= depth; {
+				if err := s.Next(); err != nil {
+					return nil, truncated(err)
+				}
+			}
+		}
+		return d.text(start, s.Offset())
+	}
+	return d.text(s.Start(), s.Offset())
+}
+
+func (d *decoder) text(from, to int64) (any, error) {
+	return d.run.fromText(d.raw.Codec, d.raw.Data[from:to], d.base+from)
+}
+
+func truncated(err error) error {
+	if err == io.EOF {
+		return fault.New(fault.Corrupt, "jq", "value ends within it").At(0)
+	}
+	return err
+}
+
+func (d *decoder) list(s *value.Scanner) (any, error) {
+	list := make([]any, 0, max(s.Len, 0)) // the scanner has compared the length with the bytes that are left
+	for {
+		if err := s.Next(); err != nil {
+			return nil, truncated(err)
+		}
+		if s.Kind == value.End {
+			return list, nil
+		}
+		v, err := d.value(s)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, v)
+	}
+}
+
+func (d *decoder) object(s *value.Scanner) (any, error) {
+	object := make(map[string]any, max(min(s.Len, 64), 0))
+	for n := 0; ; n++ {
+		if err := s.Next(); err != nil {
+			return nil, truncated(err)
+		}
+		if s.Kind == value.End {
+			if len(object) != n { // a key occurs twice
+				return nil, errText
+			}
+			return object, nil
+		}
+		if s.Kind != value.String || !utf8.Valid(s.Data) {
+			return nil, errText
+		}
+		name := string(s.Data)
+		if err := s.Next(); err != nil {
+			return nil, truncated(err)
+		}
+		v, err := d.value(s)
+		if err != nil {
+			return nil, err
+		}
+		object[name] = v
+	}
+}
+
+// float gives a float for gojq. It stays a float64 where gojq writes the text that the document has for it, with a
+// fraction or an exponent. It is false for NaN and the infinities.
+func float(f float64) (any, bool) {
+	switch {
+	case math.IsNaN(f) || math.IsInf(f, 0):
+		return nil, false
+	case f == math.Trunc(f) && math.Abs(f) < 1e21:
+		return json.Number(strconv.FormatFloat(f, 'f', -1, 64) + ".0"), true
+	}
+	return f, true
+}
+
+// float32Value is float for 32 bits: the number that the shortest text names which reads back to those bits.
+func float32Value(f float32) (any, bool) {
+	if abs := math.Abs(float64(f)); abs != 0 && (abs < 1e-5 || abs >= 1e20) || f != f {
+		return nil, false // near where the text gets an exponent: that is left to the JSON writer
+	}
+	text := strconv.FormatFloat(float64(f), 'f', -1, 32)
+	if !strings.Contains(text, ".") {
+		text += ".0"
+	}
+	return json.Number(text), true
+}
+
+// parse reads one JSON text. It is one that the JSON writer has made, or one that the user has given.
+func parse(text io.Reader) (any, error) {
+	d := json.NewDecoder(text)
+	d.UseNumber()
+	var v any
+	if err := d.Decode(&v); err != nil {
+		return nil, fault.New(fault.Invalid, "jq", "JSON text").Because(err)
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return nil, fault.New(fault.Invalid, "jq", "more than one JSON text")
+	}
+	return exact(v), nil
+}
+
+// ParseValue reads a JSON text as a value for [Options.Variables]. Integers keep every digit.
+func ParseValue(text string) (any, error) { return parse(strings.NewReader(text)) }
+
+// exact makes numbers of the texts that have no fraction, in place.
+func exact(v any) any {
+	switch v := v.(type) {
+	case json.Number:
+		if strings.ContainsAny(v.String(), ".eE") {
+			return v
+		}
+		if i, err := strconv.Atoi(v.String()); err == nil {
+			return i
+		}
+		n, _ := new(big.Int).SetString(v.String(), 10)
+		return n
+	case []any:
+		for i := range v {
+			v[i] = exact(v[i])
+		}
+	case map[string]any:
+		for k := range v {
+			v[k] = exact(v[k])
+		}
+	}
+	return v
+}
+
+// plainName returns the text of a key that is a string of one piece and UTF-8, as nearly all are.
+func plainName(key value.Raw) (string, bool) {
+	h, err := value.ReadHead(key.Codec, key.Data)
+	if err != nil || h.Kind != value.String || h.Indefinite || uint64(len(key.Data)-h.Size) != h.Arg {
+		return "", false
+	}
+	text := key.Data[h.Size:]
+	return string(text), utf8.Valid(text)
+}
+
+// name returns the name that a key has in the JSON text.
+func (r *run) name(key value.Raw) (string, error) {
+	if name, ok := plainName(key); ok {
+		return name, nil
+	}
+	return nameOf(key, r.limits, &r.plain, r.loss)
+}
+
+// lenientName is name for keys that are only compared: one that has no name is not the one that is looked for.
+func (r *run) lenientName(key value.Raw) (string, bool) {
+	if name, ok := plainName(key); ok {
+		return name, true
+	}
+	o := r.plain
+	o.Lossless = false
+	name, err := nameOf(key, r.limits, &o, nil)
+	return name, err == nil
+}
+
+// nameOf lets the JSON writer make the name: of a map with this one key.
+func nameOf(key value.Raw, lim value.Limits, o *value.JSONOptions, loss *value.Losses) (string, error) {
+	pair := append(value.AppendMapHeader(nil, key.Codec, 1), key.Data...)
+	text, err := value.AppendJSON(nil, key.Codec, value.AppendNull(pair, key.Codec), lim, o, loss)
+	if err != nil {
+		return "", err
+	}
+	var object map[string]any
+	if err := json.Unmarshal(text, &object); err != nil { // a list of pairs
+		return "", fault.New(fault.Invalid, "jq", "key %s is no string", text)
+	}
+	for name := range object {
+		return name, nil
+	}
+	return "", nil
+}

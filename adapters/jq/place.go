@@ -1,0 +1,445 @@
+package jq
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/itchyny/gojq"
+
+	"github.com/spilehq/spile/fault"
+	"github.com/spilehq/spile/msglc"
+	"github.com/spilehq/spile/value"
+)
+
+// place is a value of the document that was not read. It travels through gojq as a value that gojq never looks at.
+type place struct {
+	run  *run
+	node msglc.Node // of a slice: the list
+	// A slice is the items from to to of the list.
+	sliced   bool
+	from, to int64
+
+	kind    value.Kind // once shape has found it
+	decoded bool
+	value   any // when it is decoded
+}
+
+// shape is [value.Array], [value.Map] or, for all whose insides are gojq's business, [value.Invalid].
+func (p *place) shape() (value.Kind, error) {
+	if p.sliced {
+		return value.Array, nil
+	}
+	if p.kind == value.Invalid {
+		kind, err := p.node.Kind(p.run.ctx)
+		if err != nil {
+			return kind, p.run.fail(err)
+		}
+		if kind == value.Map && p.run.json.Keys == value.KeysPairs {
+			pairs, err := p.isPairs()
+			if err != nil {
+				return kind, err
+			}
+			if pairs {
+				kind = value.Ext // stands for a kind of its own: in JSON the map is a list of pairs
+			}
+		}
+		p.kind = kind
+	}
+	if p.kind == value.Array || p.kind == value.Map {
+		return p.kind, nil
+	}
+	return value.Invalid, nil
+}
+
+func (p *place) isPairs() (bool, error) {
+	for key, err := range p.node.Keys(p.run.ctx) {
+		if err != nil {
+			return false, p.run.fail(err)
+		}
+		if _, ok := plainName(key); !ok && p.run.text.NeedsPairs(key.Codec, key.Data) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// inner is the place of a node below p.
+func (p *place) inner(n msglc.Node) *place { return &place{run: p.run, node: n} }
+
+// item returns item i of a list, counted from the end when i is negative; nil when it is not there.
+func (p *place) item(i int64) (any, error) {
+	if p.sliced {
+		if i < 0 {
+			i += p.to - p.from
+		}
+		if i < 0 || i >= p.to-p.from {
+			return nil, nil
+		}
+		i += p.from
+	}
+	n, err := p.node.Index(p.run.ctx, i)
+	if errors.Is(err, fault.NotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, p.run.fail(err)
+	}
+	return p.inner(n), nil
+}
+
+// count is the number of items of a list.
+func (p *place) count() (int64, error) {
+	if p.sliced {
+		return p.to - p.from, nil
+	}
+	n, err := p.node.Len(p.run.ctx)
+	if err != nil {
+		return 0, p.run.fail(err)
+	}
+	return n, nil
+}
+
+// slice returns the items from to to of a list, bounds counted from the end when they are negative, and clamped.
+func (p *place) slice(from, to int64) (*place, error) {
+	count, err := p.count()
+	if err != nil {
+		return nil, err
+	}
+	clamp := func(i, low int64) int64 {
+		if i < 0 {
+			i += count
+		}
+		return min(max(i, low), count)
+	}
+	from = clamp(from, 0)
+	to = clamp(to, from)
+	return &place{run: p.run, node: p.node, sliced: true, from: p.from + from, to: p.from + to}, nil
+}
+
+// member returns the value of a key of a map, nil when it is not there.
+func (p *place) member(name string) (any, error) {
+	r := p.run
+	if !r.scansKeys {
+		n, err := p.node.Lookup(r.ctx, value.Raw{Codec: value.Msgpack, Data: value.AppendString(nil, value.Msgpack, name)})
+		if err == nil {
+			return p.inner(n), nil
+		}
+		if !errors.Is(err, fault.NotFound) {
+			return nil, r.fail(err)
+		}
+		// In CBOR the key may stand there in another form: behind a tag.
+		if a, err := p.node.Archive(r.ctx); err == nil && a.Info().Codec != value.CBOR {
+			return nil, nil
+		}
+	}
+	var found any
+	for child, err := range p.node.Children(r.ctx) {
+		if err != nil {
+			return nil, r.fail(err)
+		}
+		text, ok := r.lenientName(child.Key)
+		if !ok || text != name {
+			continue
+		}
+		if found != nil && r.json.Dup == value.DupError {
+			return nil, r.fail(fault.New(fault.Conflict, "jq", "key %q occurs twice in one map", name))
+		}
+		found = p.inner(child.Node)
+		if r.json.Dup == value.DupFirst {
+			break
+		}
+	}
+	return found, nil
+}
+
+// entry is a pair of a map.
+type entry struct {
+	name string
+	node msglc.Node
+}
+
+// sorted reports whether the names of a map stand in order, each once.
+func (p *place) sorted() (bool, error) {
+	last, first := "", true
+	for key, err := range p.node.Keys(p.run.ctx) {
+		if err != nil {
+			return false, p.run.fail(err)
+		}
+		name, ok := plainName(key)
+		if !ok || !first && name <= last {
+			return false, nil
+		}
+		last, first = name, false
+	}
+	return true, nil
+}
+
+// entries returns the pairs of a map by name, as the text of the document would have them.
+func (p *place) entries() ([]entry, error) {
+	r := p.run
+	var all []entry
+	for child, err := range p.node.Children(r.ctx) {
+		if err != nil {
+			return nil, r.fail(err)
+		}
+		name, err := r.name(child.Key)
+		if err != nil {
+			return nil, r.fail(err)
+		}
+		all = append(all, entry{name, child.Node})
+	}
+	slices.SortStableFunc(all, func(a, b entry) int { return strings.Compare(a.name, b.name) })
+	kept := all[:0]
+	for _, e := range all {
+		if n := len(kept); n > 0 && kept[n-1].name == e.name {
+			switch r.json.Dup {
+			case value.DupError:
+				return nil, r.fail(fault.New(fault.Conflict, "jq", "key %q occurs twice in one map", e.name))
+			case value.DupFirst:
+			default:
+				kept[n-1] = e
+			}
+			continue
+		}
+		kept = append(kept, e)
+	}
+	return kept, nil
+}
+
+// each returns the children of a list or map, one a call: a *place, or an error.
+func (p *place) each(shape value.Kind) (func() (any, bool), error) {
+	r := p.run
+	if shape == value.Map {
+		inOrder, err := p.sorted()
+		if err != nil {
+			return nil, err
+		}
+		if !inOrder {
+			all, err := p.entries()
+			return func() (any, bool) {
+				if len(all) == 0 {
+					return nil, false
+				}
+				n := all[0].node
+				all = all[1:]
+				return p.inner(n), true
+			}, err
+		}
+	}
+	from, to := int64(0), int64(math.MaxInt64)
+	if p.sliced {
+		from, to = p.from, p.to
+	}
+	if to-from <= 1 && shape == value.Array { // one item needs no walk
+		return func() (any, bool) {
+			if from >= to {
+				return nil, false
+			}
+			n, err := p.node.Index(r.ctx, from)
+			from++
+			if err != nil {
+				return r.fail(err), true
+			}
+			return p.inner(n), true
+		}, nil
+	}
+	children := window(p.node.Children(r.ctx), from, to)
+	size, err := p.node.Size(r.ctx)
+	if err != nil {
+		return nil, r.fail(err)
+	}
+	if size > r.sizes.container {
+		pull := r.pull(children)
+		return func() (any, bool) {
+			n, err, ok := pull()
+			if !ok {
+				return nil, false
+			}
+			if err != nil {
+				return r.fail(err), true
+			}
+			return p.inner(n), true
+		}, nil
+	}
+	var all []msglc.Node
+	for n, err := range children {
+		if err != nil {
+			return nil, r.fail(err)
+		}
+		all = append(all, n)
+	}
+	return func() (any, bool) {
+		if len(all) == 0 {
+			return nil, false
+		}
+		n := all[0]
+		all = all[1:]
+		return p.inner(n), true
+	}, nil
+}
+
+// window yields the children from to to.
+func window(children iter.Seq2[msglc.Child, error], from, to int64) iter.Seq2[msglc.Node, error] {
+	return func(yield func(msglc.Node, error) bool) {
+		i := int64(0)
+		for child, err := range children {
+			if err == nil && i < from {
+				i++
+				continue
+			}
+			if err == nil && i >= to || !yield(child.Node, err) {
+				return
+			}
+			if i++; i >= to {
+				return
+			}
+		}
+	}
+}
+
+// typeName is the jq type of a place, "" when it must be decoded to tell.
+func (p *place) typeName() (string, error) {
+	shape, err := p.shape()
+	if err != nil {
+		return "", err
+	}
+	switch {
+	case shape == value.Array:
+		return "array", nil
+	case shape == value.Map:
+		return "object", nil
+	case p.kind == value.String:
+		return "string", nil
+	}
+	return "", nil
+}
+
+// list is the node of a list or map, of a slice too.
+func (p *place) list(ctx context.Context) (msglc.Node, error) {
+	if !p.sliced {
+		return p.node, nil
+	}
+	return p.node.Slice(ctx, p.from, p.to, 1)
+}
+
+// misfit is the error of gojq for a step that does not fit the kind of a value.
+type misfit struct{ text string }
+
+func (e *misfit) Error() string { return e.text }
+
+// misfit makes the error for a list where an object was expected, or the other way round; nil when gojq is to make it.
+func (p *place) misfit(shape value.Kind) (error, error) {
+	n, err := p.list(p.run.ctx)
+	if err != nil {
+		return nil, p.run.fail(err)
+	}
+	size, err := n.Size(p.run.ctx)
+	if err != nil {
+		return nil, p.run.fail(err)
+	}
+	if size <= p.run.sizes.preview {
+		return nil, nil
+	}
+	var head prefix
+	o := *p.run.json
+	o.Lossless, o.Pretty = false, false
+	if err := n.WriteJSON(p.run.ctx, &head, &o, nil); err != nil && !errors.Is(err, errEnough) {
+		return nil, p.run.fail(err)
+	}
+	text := strings.ToValidUTF8(string(head[:min(len(head), previewSize)]), "")
+	if shape == value.Array {
+		return &misfit{"expected an object but got: array (" + text + " ...])"}, nil
+	}
+	return &misfit{"expected an array but got: object (" + text + " ...})"}, nil
+}
+
+// previewSize is what gojq shows of a value in an error, without its " ...]".
+const previewSize = 25
+
+// prefix takes the start of a text and then no more.
+type prefix []byte
+
+var errEnough = errors.New("enough")
+
+func (h *prefix) Write(b []byte) (int, error) {
+	if *h = append(*h, b...); len(*h) >= previewSize {
+		return 0, errEnough
+	}
+	return len(b), nil
+}
+
+// length, keys and has of a place.
+
+func (p *place) length() (any, error) {
+	switch shape, err := p.shape(); {
+	case err != nil:
+		return nil, err
+	case shape == value.Array:
+		n, err := p.count()
+		return int(n), err
+	case shape == value.Map:
+		names, err := p.names()
+		return len(names), err
+	}
+	return nil, errNotHere
+}
+
+func (p *place) keys() (any, error) {
+	switch shape, err := p.shape(); {
+	case err != nil:
+		return nil, err
+	case shape == value.Array:
+		n, err := p.count()
+		if err != nil {
+			return nil, err
+		}
+		all := make([]any, 0, min(n, 1<<16))
+		for i := range n {
+			all = append(all, int(i))
+		}
+		return all, nil
+	case shape == value.Map:
+		names, err := p.names()
+		all := make([]any, len(names))
+		for i, name := range names {
+			all[i] = name
+		}
+		return all, err
+	}
+	return nil, errNotHere
+}
+
+// names returns the names of a map in order.
+func (p *place) names() ([]string, error) {
+	all, err := p.entries()
+	names := make([]string, len(all))
+	for i, e := range all {
+		names[i] = e.name
+	}
+	return names, err
+}
+
+func (p *place) has(key any) (any, error) {
+	switch shape, err := p.shape(); {
+	case err != nil:
+		return nil, err
+	case shape == value.Array:
+		if i, ok := gojq.ToInt(key); ok {
+			n, err := p.count()
+			return 0 <= i && int64(i) < n, err
+		}
+	case shape == value.Map:
+		if name, ok := key.(string); ok {
+			v, err := p.member(name)
+			return v != nil, err
+		}
+	}
+	return nil, errNotHere
+}
+
+// errNotHere says that the place must be decoded for an answer.
+var errNotHere = errors.New("must be decoded")

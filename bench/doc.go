@@ -1,0 +1,17 @@
+// Bench measures Spile side by side with what its users would take instead, and prints the tables of
+// docs/performance.md.
+//
+//	go run ./bench                         every section, as a table
+//	go run ./bench -only decode,write      some sections
+//	go run ./bench -update docs/performance.md
+//
+// A job is something to be done to an input; its contenders are the ways to do it, ours first. Before a job is timed,
+// every contender must give the same answer. Times mean nothing across machines, so the tables are about ratios of
+// two contenders in the same run: their batches alternate, forwards and backwards, and medians are compared.
+//
+// The jobs are Go benchmarks as well (go test -bench .), and a test runs each of them once on a small input.
+//
+// In reading order: document.go and archive.go make the inputs, job.go and measure.go hold and time contenders, the
+// jobs stand in decode.go, write.go, open.go, process.go, concurrency.go, memory.go and costs.go, python.go talks to the
+// original, report.go prints.
+package main

@@ -1,0 +1,35 @@
+"""Opens documents with the original and times itself: a request a line on standard input, an answer a line on standard
+output, both JSON. The clock runs inside, so that starting Python and importing are not counted."""
+
+import importlib.metadata
+import json
+import platform
+import sys
+import time
+
+from msglc.reader import LazyReader, LazyStats, to_obj
+
+
+def about(request):
+    names = ("msglc", "msgspec")
+    return "Python " + platform.python_version() + ", " + ", ".join(
+        n + " " + importlib.metadata.version(n) for n in names)
+
+
+def open_deep(request):
+    path, at = request["path"], request["at"]
+    seconds = []
+    for _ in range(request["n"]):
+        start = time.perf_counter()
+        with LazyReader(path) as reader:
+            value = to_obj(reader.read(at))
+        seconds.append(time.perf_counter() - start)
+    counter = LazyStats()
+    with LazyReader(path, counter=counter) as reader:
+        to_obj(reader.read(at))
+    return {"seconds": seconds, "value": value, "bytes": counter() + 50}  # it does not count the prefix
+
+
+for line in sys.stdin:
+    request = json.loads(line)
+    print(json.dumps({"about": about, "open": open_deep}[request["op"]](request)), flush=True)

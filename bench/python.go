@@ -1,0 +1,115 @@
+package main
+
+import (
+	"bufio"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+//go:embed original.py
+var originalScript string
+
+// original is the Python library that the format comes from, in a process of its own that opens documents and times
+// itself.
+type original struct {
+	python string
+	about  string // versions
+	cmd    *exec.Cmd
+	in     io.WriteCloser
+	out    *bufio.Scanner
+}
+
+// errNoPython means that the original cannot be run here.
+var errNoPython = errors.New("no Python that could have msglc: rows beside the original are left out")
+
+// pythonProgram finds a Python that has the original: the one that SPILE_PYTHON names, or one of a virtual environment
+// that is made once.
+func (s *setup) pythonProgram() (string, error) {
+	if python := os.Getenv("SPILE_PYTHON"); python != "" {
+		return python, nil
+	}
+	folder := filepath.Join(s.dir, "venv")
+	python := filepath.Join(folder, "bin", "python")
+	if exec.Command(python, "-c", "import msglc, msgspec").Run() == nil {
+		return python, nil
+	}
+	base, err := exec.LookPath("python3")
+	if err != nil {
+		return "", errNoPython
+	}
+	progress("making a virtual environment with msglc in %s", folder)
+	// msgspec is optional there; with it the original is at its fastest.
+	for _, args := range [][]string{{base, "-m", "venv", folder}, {python, "-m", "pip", "install", "--quiet", "msglc", "msgspec"}} {
+		cmd := exec.Command(args[0], args[1:]...)
+		cmd.Stderr = os.Stderr
+		if err := cmd.Run(); err != nil {
+			return "", fmt.Errorf("%w (%s: %v)", errNoPython, strings.Join(args, " "), err)
+		}
+	}
+	return python, nil
+}
+
+func (s *setup) startOriginal() (*original, error) {
+	python, err := s.pythonProgram()
+	if err != nil {
+		return nil, err
+	}
+	o := &original{python: python, cmd: exec.Command(python, "-c", originalScript)}
+	o.cmd.Stderr = os.Stderr
+	if o.in, err = o.cmd.StdinPipe(); err != nil {
+		return nil, err
+	}
+	out, err := o.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	o.out = bufio.NewScanner(out)
+	o.out.Buffer(nil, 64<<20)
+	if err := o.cmd.Start(); err != nil {
+		return nil, fmt.Errorf("%w (%v)", errNoPython, err)
+	}
+	if err := o.ask(map[string]any{"op": "about"}, &o.about); err != nil {
+		o.close()
+		return nil, fmt.Errorf("%w (%v)", errNoPython, err)
+	}
+	return o, nil
+}
+
+func (o *original) close() {
+	o.in.Close()
+	o.cmd.Wait()
+}
+
+func (o *original) ask(request, answer any) error {
+	line, err := json.Marshal(request)
+	if err != nil {
+		return err
+	}
+	if _, err := o.in.Write(append(line, '\n')); err != nil {
+		return err
+	}
+	if !o.out.Scan() {
+		return fmt.Errorf("the original has ended: %v", o.out.Err())
+	}
+	return json.Unmarshal(o.out.Bytes(), answer)
+}
+
+// opened is what the original says of opening a document and reading one value, n times.
+type opened struct {
+	Seconds []float64 `json:"seconds"`
+	Value   any       `json:"value"`
+	Bytes   float64   `json:"bytes"` // read by one opening
+}
+
+func (o *original) open(path, at string, n int) (opened, error) {
+	var answer opened
+	err := o.ask(map[string]any{"op": "open", "path": path, "at": at, "n": n}, &answer)
+	return answer, err
+}

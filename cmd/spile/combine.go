@@ -1,0 +1,131 @@
+package main
+
+import (
+	"context"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/spilehq/spile/fault"
+	"github.com/spilehq/spile/msglc"
+)
+
+func newCombine(e *env) *cobra.Command {
+	var in sourceFlags
+	var w writeFlags
+	appendTo := false
+	cmd := &cobra.Command{
+		Use:   "combine -o OUT [NAME=]FILE... [flags]",
+		Short: "Join documents into one, without decoding them",
+		Long: `Combine joins documents into one by copying them: a map of the names to the documents when every FILE has a name, a
+list when none has. The documents keep their codecs; --codec is that of the table of contents around them.
+
+The first = of an argument ends the name, and =FILE is the empty name. A path that holds a = is written so that it
+begins with ./, ../ or /.
+
+With --append the documents are added to the combined file OUT, which keeps its codec.`,
+		Example: `  echo 1 | spile pack - -o mon.msg && echo 2 | spile pack - -o tue.msg
+  spile combine -o days.msg mon=mon.msg tue=tue.msg && spile cat days.msg`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usagef("combine takes one FILE or more, got none; spile combine -h shows an example")
+			}
+			return nil
+		},
+		ValidArgsFunction: completeFiles(-1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return e.combine(cmd.Context(), args, appendTo, &in, &w)
+		},
+	}
+	in.add(cmd.Flags())
+	w.addOutput(cmd.Flags())
+	w.addCodec(cmd.Flags(), "the codec of the table of contents (msgpack)")
+	cmd.Flags().BoolVar(&appendTo, "append", false, "add to the combined file OUT")
+	return cmd
+}
+
+// part is an argument of combine.
+type part struct {
+	name  string
+	named bool
+	file  string
+}
+
+// parsePart splits NAME=FILE at the first =. What begins as a path or a URL has no name.
+func parsePart(arg string) part {
+	for _, prefix := range []string{"./", "../", "/", "file://", "http://", "https://", "s3://", "gs://", "azblob://"} {
+		if strings.HasPrefix(arg, prefix) {
+			return part{file: arg}
+		}
+	}
+	name, file, ok := strings.Cut(arg, "=")
+	if !ok {
+		return part{file: arg}
+	}
+	return part{name, true, file}
+}
+
+func parseParts(args []string) ([]part, error) {
+	parts := make([]part, len(args))
+	seen := make(map[string]bool)
+	for i, arg := range args {
+		p := parsePart(arg)
+		switch {
+		case p.named != (i > 0 && parts[0].named) && i > 0:
+			return nil, usagef("%q and %q: either every FILE has a name or none", args[0], arg)
+		case p.named && seen[p.name]:
+			return nil, usagef("the name %q occurs twice", p.name)
+		case p.file == "":
+			return nil, usagef("%q names no file", arg)
+		}
+		seen[p.name] = true
+		parts[i] = p
+	}
+	return parts, nil
+}
+
+func (e *env) combine(ctx context.Context, args []string, appendTo bool, in *sourceFlags, w *writeFlags) error {
+	if err := w.check(); err != nil {
+		return err
+	}
+	if err := in.check(); err != nil {
+		return err
+	}
+	given, err := parseParts(args)
+	if err != nil {
+		return err
+	}
+	switch {
+	case appendTo && w.output == "-":
+		return usagef("--append wants a file behind -o, not standard output")
+	case appendTo && w.codec != 0:
+		return usagef("--append keeps the codec of OUT: --codec does not go with it")
+	}
+	parts := make([]msglc.Part, len(given))
+	for i, p := range given {
+		obj, err := e.object(ctx, p.file, in)
+		if err != nil {
+			return err
+		}
+		defer obj.Close()
+		f := in.format
+		if f == anyFormat {
+			if f, err = detect(ctx, obj, int64(in.offset), in.magic); err != nil {
+				return named(err, obj.Name())
+			}
+		}
+		if f != formatMsglc {
+			return fault.New(fault.Invalid, "", "is a %s file, not a document; pack or index makes one of it", f).In(obj.Name())
+		}
+		if obj, err = from(obj, in.offset); err != nil {
+			return err
+		}
+		parts[i] = msglc.Part{Name: p.name, Object: obj}
+	}
+	if appendTo {
+		return msglc.Append(ctx, w.output, given[0].named, parts, w.options(in))
+	}
+	return e.write(ctx, "combine", w.output, func(out output) error {
+		return msglc.Combine(ctx, out, given[0].named, parts, w.options(in))
+	})
+}

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/spilehq/spile/msglc"
+)
+
+type completion = func(cmd *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective)
+
+// completeFiles completes up to n arguments by files, any number where n is below 0.
+func completeFiles(n int) completion {
+	return func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		if n >= 0 && len(args) >= n {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return nil, cobra.ShellCompDirectiveDefault
+	}
+}
+
+// completeChoices completes the flags that take one of some words.
+func completeChoices(cmd *cobra.Command) {
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if c, ok := f.Value.(interface{ choices() []string }); ok {
+			// The error is of a flag that does not exist, or has a completion.
+			_ = cmd.RegisterFlagCompletionFunc(f.Name, cobra.FixedCompletions(c.choices(), cobra.ShellCompDirectiveNoFileComp))
+		}
+	})
+}
+
+const (
+	// A shell that waits longer than this for completions seems to hang.
+	completeTime = 500 * time.Millisecond
+	// More than this is no help.
+	completeCount = 1000
+)
+
+// completePath completes a file, and then paths in it from its table of contents. A file without one is not scanned.
+func completePath(e *env, in *sourceFlags) completion {
+	return func(cmd *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		switch {
+		case len(args) == 0:
+			return nil, cobra.ShellCompDirectiveDefault
+		case args[0] == "-":
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		ctx, cancel := context.WithTimeout(cmd.Context(), completeTime)
+		defer cancel()
+		return e.paths(ctx, args[0], word, in), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+	}
+}
+
+// paths returns the paths in a file that begin with word and are one step longer than its last slash.
+func (e *env) paths(ctx context.Context, file, word string, in *sourceFlags) []cobra.Completion {
+	d, err := e.open(ctx, file, in)
+	if err != nil {
+		return nil
+	}
+	defer d.Close()
+	if d.Info().TOCSize == 0 {
+		return nil
+	}
+	before := word[:strings.LastIndexByte(word, '/')+1]
+	path, err := msglc.ParsePath(strings.TrimSuffix(before, "/"))
+	if err != nil {
+		return nil
+	}
+	n, err := d.Find(ctx, path)
+	if err != nil {
+		return nil
+	}
+	switch n.Form() {
+	case msglc.List, msglc.Map, msglc.Combined:
+	default:
+		return nil
+	}
+	var out []cobra.Completion
+	for child, err := range n.Children(ctx) {
+		if err != nil || len(out) == completeCount {
+			break
+		}
+		step := child.Step().String()
+		if strings.HasPrefix(before, "/") {
+			step = strings.ReplaceAll(strings.ReplaceAll(step, "~", "~0"), "/", "~1")
+		} else if step == "" || strings.Contains(step, "/") {
+			continue // only a JSON Pointer leads there
+		}
+		if strings.HasPrefix(before+step, word) && strings.IndexFunc(step, isControl) < 0 {
+			out = append(out, before+step)
+		}
+	}
+	return out
+}

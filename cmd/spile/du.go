@@ -1,0 +1,147 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/spilehq/spile/msglc"
+)
+
+func newDu(e *env) *cobra.Command {
+	var in sourceFlags
+	var out tableFlags
+	levels := 1
+	cmd := &cobra.Command{
+		Use:   "du FILE [PATH] [flags]",
+		Short: "Show where the bytes are, largest first",
+		Long: `Du shows how many bytes of the file the values below PATH, or below the root, take, largest first. It reads the
+table of contents alone and no payload, so it takes the same time for a file of any size. Values without an entry of
+their own are counted in the value around them.`,
+		Example:           `  seq 100000 | paste -sd, | sed 's/.*/{"runs":[&],"seed":42}/' | spile pack - -o run.msg && spile du run.msg`,
+		Args:              arguments(1, 2),
+		ValidArgsFunction: completePath(e, &in),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if levels < 1 {
+				return usagef("--levels %d, want 1 or more", levels)
+			}
+			return e.du(cmd.Context(), args, levels, &in, &out)
+		},
+	}
+	in.add(cmd.Flags())
+	out.add(cmd.Flags())
+	cmd.Flags().IntVar(&levels, "levels", 1, "show `N` levels below PATH")
+	return cmd
+}
+
+// duRow is a value and its bytes.
+type duRow struct {
+	Path  string `json:"path"`
+	Bytes int64  `json:"bytes"`
+}
+
+// duReport is what du prints. Total is Other and the bytes of the children of PATH together, and of a whole document
+// its table of contents too.
+type duReport struct {
+	Path     string  `json:"path"`
+	Total    int64   `json:"total"`
+	Children []duRow `json:"children"` // and what is below them, in the same order
+	TOC      int64   `json:"toc,omitempty"`
+	Other    int64   `json:"other"` // keys, heads, values without an entry of their own
+}
+
+func (e *env) du(ctx context.Context, args []string, levels int, in *sourceFlags, out *tableFlags) error {
+	path, err := optionalPath(args)
+	if err != nil {
+		return err
+	}
+	d, err := e.open(ctx, args[0], in)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	r, err := d.usage(ctx, path, levels)
+	if err != nil {
+		return named(err, d.name)
+	}
+	if out.json {
+		return e.printJSON(r, out.pretty)
+	}
+	row := func(bytes int64, text string) {
+		fmt.Fprintf(e.out, "%14d %6s  %s\n", bytes, share(bytes, r.Total), text)
+	}
+	for _, c := range r.Children {
+		row(c.Bytes, c.Path)
+	}
+	if r.TOC > 0 {
+		row(r.TOC, "(table of contents)")
+	}
+	row(r.Other, "(other)")
+	row(r.Total, "total")
+	return nil
+}
+
+func (d *document) usage(ctx context.Context, path msglc.Path, levels int) (*duReport, error) {
+	n, err := d.Find(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	r := &duReport{Path: pathText(path), Children: []duRow{}}
+	if r.Total, err = n.Size(ctx); err != nil {
+		return nil, err
+	}
+	if len(path) == 0 && d.format == formatMsglc {
+		in := d.Info()
+		r.TOC = in.TOCSize
+		r.Total = msglc.PrefixSize + in.PayloadSize + in.TOCSize
+	}
+	children, err := r.add(ctx, n, path, levels)
+	if err != nil {
+		return nil, err
+	}
+	r.Other = r.Total - r.TOC - children
+	slices.SortStableFunc(r.Children, func(a, b duRow) int { return cmp.Compare(b.Bytes, a.Bytes) })
+	return r, nil
+}
+
+// add collects the children that have entries in the table of contents, and theirs. It returns the bytes of the
+// children.
+func (r *duReport) add(ctx context.Context, n msglc.Node, path msglc.Path, levels int) (total int64, err error) {
+	switch n.Form() {
+	case msglc.List, msglc.Map, msglc.Combined:
+	default:
+		return 0, nil
+	}
+	for child, err := range n.Children(ctx) {
+		if err != nil {
+			return 0, err
+		}
+		at := append(slices.Clip(path), child.Step())
+		size, err := child.Node.Size(ctx)
+		if err != nil {
+			return 0, err
+		}
+		total += size
+		r.Children = append(r.Children, duRow{pathText(at), size})
+		if levels > 1 {
+			node, err := child.Node.Find(ctx, nil) // the root of a child archive
+			if err != nil {
+				return 0, err
+			}
+			if _, err := r.add(ctx, node, at, levels-1); err != nil {
+				return 0, err
+			}
+		}
+	}
+	return total, nil
+}
+
+func share(part, whole int64) string {
+	if whole <= 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.1f%%", 100*float64(part)/float64(whole))
+}

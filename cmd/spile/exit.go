@@ -1,0 +1,107 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/spilehq/spile/fault"
+)
+
+// The exit statuses.
+const (
+	statusDone        = 0
+	statusFailed      = 1
+	statusUsage       = 2
+	statusPartial     = 3
+	statusChanged     = 4
+	statusInterrupted = 130 // as a shell reports it
+)
+
+// errReaderLeft is a write to a pipe that nobody reads any more. The reader has what it wanted: no failure.
+var errReaderLeft = errors.New("standard output is closed")
+
+// silent is an error of which the verb has said why already.
+type silent struct{ error }
+
+func (s silent) Unwrap() error { return s.error }
+
+// usageError is an error of the command line.
+type usageError struct{ error }
+
+func usage(err error) error { return usageError{err} }
+
+func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+
+// finish brings out the result, the message and the receipt, and returns the exit status.
+func (e *env) finish(ctx context.Context, err error) int {
+	if err == nil {
+		err = e.out.Flush()
+	}
+	if err == nil {
+		err = e.stdout.err // of a write that nobody checked, such as a help text
+	}
+	status := e.status(ctx, err)
+	var said silent
+	switch {
+	case status == statusInterrupted:
+		e.message("interrupted")
+	case status != statusDone && status != statusPartial && !errors.As(err, &said):
+		e.message("%s", message(err))
+	}
+	e.printReceipt()
+	return status
+}
+
+func (e *env) status(ctx context.Context, err error) int {
+	var wrong usageError
+	switch {
+	case err == nil && e.partial:
+		return statusPartial
+	case err == nil, errors.Is(err, errReaderLeft):
+		return statusDone
+	case errors.As(err, &wrong), !e.started:
+		return statusUsage
+	case ctx.Err() != nil:
+		return statusInterrupted
+	case errors.Is(err, fault.Changed):
+		return statusChanged
+	}
+	return statusFailed
+}
+
+// message prints one line on standard error.
+func (e *env) message(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	fmt.Fprintf(e.stderr, "spile: %s\n", strings.Join(strings.FieldsFunc(text, isBreak), " "))
+}
+
+func isBreak(r rune) bool { return r == '\n' || r == '\r' }
+
+// message is the text of an error, without the package in front, which is of no use here.
+func message(err error) string {
+	var f *fault.Error
+	if !errors.As(err, &f) {
+		return err.Error()
+	}
+	text := err.Error()
+	if whole := f.Error(); strings.HasSuffix(text, whole) {
+		short := *f
+		short.Package = ""
+		return strings.TrimSuffix(text, whole) + short.Error()
+	}
+	return text
+}
+
+// named gives an error that names no file the name of one.
+func named(err error, name string) error { return fault.Locate(err, name, "", 0) }
+
+// bare is an error of the system without the path that the os package puts in front.
+func bare(err error) error {
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
+		return p.Err
+	}
+	return err
+}

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/spilehq/spile/msglc"
+)
+
+func newExtract(e *env) *cobra.Command {
+	var in sourceFlags
+	var w writeFlags
+	cmd := &cobra.Command{
+		Use:   "extract FILE PATH -o OUT [flags]",
+		Short: "Make a document of a part of one, by copying",
+		Long: `Extract writes the value at PATH as a document of its own. Its bytes are copied, not decoded, and the part of the table
+of contents below it comes along.
+
+` + pathHelp,
+		Example: `  echo '{"runs":[{"energy":-1.5},{"energy":-2.5}]}' | spile pack - -o run.msg
+  spile extract run.msg runs/1 -o run1.msg && spile cat run1.msg`,
+		Args:              arguments(2, 2),
+		ValidArgsFunction: completePath(e, &in),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return e.extract(cmd.Context(), args, &in, &w)
+		},
+	}
+	in.add(cmd.Flags())
+	w.addOutput(cmd.Flags())
+	w.addTOC(cmd.Flags())
+	return cmd
+}
+
+func (e *env) extract(ctx context.Context, args []string, in *sourceFlags, w *writeFlags) error {
+	if err := w.check(); err != nil {
+		return err
+	}
+	path, err := optionalPath(args)
+	if err != nil {
+		return err
+	}
+	d, err := e.open(ctx, args[0], in)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	n, err := d.Find(ctx, path)
+	if err != nil {
+		return named(err, d.name)
+	}
+	return e.write(ctx, "extract", w.output, func(out output) error {
+		return named(msglc.Extract(ctx, out, n, w.options(in)), d.name)
+	})
+}

@@ -1,0 +1,191 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/spilehq/spile/msglc"
+	"github.com/spilehq/spile/value"
+)
+
+// size is the value of a flag that takes a number, of bytes mostly: 4096, 64K, 64KiB, 1.5M, 2GB.
+type size int64
+
+const unlimited size = -1
+
+// The units of a size. A letter alone is a power of 1024, as for most tools that count memory.
+var units = []struct {
+	suffix string
+	factor int64
+}{
+	{"kib", 1 << 10}, {"mib", 1 << 20}, {"gib", 1 << 30}, {"tib", 1 << 40},
+	{"kb", 1e3}, {"mb", 1e6}, {"gb", 1e9}, {"tb", 1e12},
+	{"k", 1 << 10}, {"m", 1 << 20}, {"g", 1 << 30}, {"t", 1 << 40},
+	{"b", 1},
+}
+
+func (s *size) Set(text string) error {
+	number, factor := strings.ToLower(text), int64(1)
+	for _, u := range units {
+		if n, ok := strings.CutSuffix(number, u.suffix); ok {
+			number, factor = n, u.factor
+			break
+		}
+	}
+	if n, err := strconv.ParseUint(number, 10, 63); err == nil && n <= uint64(math.MaxInt64/factor) {
+		*s = size(int64(n) * factor)
+		return nil
+	}
+	f, err := strconv.ParseFloat(number, 64)
+	if f *= float64(factor); err != nil || factor == 1 || !(f >= 0 && f < math.MaxInt64) || strings.ContainsAny(number, "einx") {
+		return fmt.Errorf("want a number of 0 or more, as 4096, 64K or 1.5GiB")
+	}
+	*s = size(f)
+	return nil
+}
+
+func (s *size) String() string {
+	if *s < 0 {
+		return ""
+	}
+	return strconv.FormatInt(int64(*s), 10)
+}
+
+func (s *size) Type() string { return "N" }
+
+// choice is the value of a flag that takes one of some words.
+type choice[T comparable] struct {
+	value *T
+	words []string
+	means []T
+}
+
+func (c *choice[T]) Set(text string) error {
+	for i, word := range c.words {
+		if word == text {
+			*c.value = c.means[i]
+			return nil
+		}
+	}
+	return fmt.Errorf("want %s", strings.Join(c.words, ", "))
+}
+
+func (c *choice[T]) String() string {
+	for i, v := range c.means {
+		if c.value != nil && v == *c.value {
+			return c.words[i]
+		}
+	}
+	return ""
+}
+
+func (c *choice[T]) choices() []string { return c.words }
+
+func (c *choice[T]) Type() string { return strings.Join(c.words, "|") }
+
+// magicFlag is the magic of documents. Nil means the usual one.
+type magicFlag []byte
+
+func (m *magicFlag) Set(text string) error {
+	if len(text) == 0 || len(text) > msglc.MagicSize {
+		return fmt.Errorf("%d bytes, want 1 to %d", len(text), msglc.MagicSize)
+	}
+	*m = magicFlag(text)
+	return nil
+}
+
+func (m *magicFlag) String() string { return string(*m) }
+
+func (m *magicFlag) Type() string { return "text" }
+
+// sourceFlags say how the file arguments of a verb are read.
+type sourceFlags struct {
+	format format
+	magic  magicFlag
+	offset size
+	depth  int
+	mmap   bool
+
+	lossless bool // set by verbs that have the flag: a JSON file whose numbers cannot be kept is an error
+}
+
+func (f *sourceFlags) add(flags *pflag.FlagSet) {
+	flags.Var(&choice[format]{&f.format, formatNames, allFormats}, "format", "the format of FILE, found from its content otherwise")
+	flags.Var(&f.magic, "magic", "the magic of documents, 1 to 30 bytes (msglc-2024)")
+	flags.Var(&f.offset, "offset", "where the document starts in FILE, in bytes")
+	flags.IntVar(&f.depth, "depth", value.DefaultDepth, "how deep lists, maps and tags may be nested, `N` levels")
+	flags.BoolVar(&f.mmap, "mmap", false, "map FILE into memory instead of reading it")
+}
+
+func (f *sourceFlags) check() error {
+	if f.depth < 1 {
+		return usagef("--depth %d, want 1 or more", f.depth)
+	}
+	return nil
+}
+
+func (f *sourceFlags) limits() value.Limits { return value.Limits{Depth: f.depth} }
+
+func (f *sourceFlags) options() *msglc.Options {
+	return &msglc.Options{Magic: f.magic, Offset: int64(f.offset), Limits: f.limits()}
+}
+
+// writeFlags say what document a verb writes, and where.
+type writeFlags struct {
+	output    string
+	codec     value.Codec
+	threshold size
+	trivial   size
+	numeric   msglc.NumericRule
+}
+
+// addOutput adds -o alone.
+func (f *writeFlags) addOutput(flags *pflag.FlagSet) {
+	f.threshold, f.trivial = unlimited, unlimited
+	flags.StringVarP(&f.output, "output", "o", "", "the file to write, - for standard output")
+}
+
+// addCodec adds --codec.
+func (f *writeFlags) addCodec(flags *pflag.FlagSet, text string) {
+	flags.Var(&choice[value.Codec]{&f.codec, []string{"msgpack", "cbor"}, []value.Codec{value.Msgpack, value.CBOR}}, "codec", text)
+}
+
+// addTOC adds the flags, behind those of addOutput, that shape a table of contents.
+func (f *writeFlags) addTOC(flags *pflag.FlagSet) {
+	flags.Var(&f.threshold, "threshold", "bytes from which a list or map has an entry in the table of contents (8192)")
+	flags.Var(&f.trivial, "trivial", "bytes up to which a value is worth no entry (20)")
+	flags.Var(&choice[msglc.NumericRule]{
+		&f.numeric, []string{"plain", "floats", "numbers"},
+		[]msglc.NumericRule{msglc.PlainBlocks, msglc.FloatBlocks, msglc.FloatAndIntBlocks},
+	}, "numeric-arrays", "blocks of equal counts for lists of floats, or of all numbers")
+}
+
+func (f *writeFlags) check() error {
+	switch {
+	case f.output == "":
+		return usagef("-o OUT is missing")
+	case f.threshold == 0 || f.trivial == 0:
+		return usagef("--threshold and --trivial want 1 or more")
+	case f.trivial > 0 && f.trivial > f.thresholdOr(msglc.DefaultThreshold):
+		return usagef("--trivial %d is above --threshold %d", f.trivial, f.thresholdOr(msglc.DefaultThreshold))
+	}
+	return nil
+}
+
+func (f *writeFlags) thresholdOr(d size) size {
+	if f.threshold < 0 {
+		return d
+	}
+	return f.threshold
+}
+
+func (f *writeFlags) options(in *sourceFlags) *msglc.WriteOptions {
+	return &msglc.WriteOptions{
+		Codec: f.codec, Threshold: max(0, int64(f.threshold)), Trivial: max(0, int64(f.trivial)), Magic: in.magic,
+		NumericArrays: f.numeric, Limits: in.limits(),
+	}
+}

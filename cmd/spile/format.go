@@ -1,0 +1,263 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/spilehq/spile/fault"
+	"github.com/spilehq/spile/msglc"
+	"github.com/spilehq/spile/source"
+	"github.com/spilehq/spile/value"
+)
+
+// format is the format of a file.
+type format uint8
+
+const (
+	anyFormat format = iota
+	formatMsglc
+	formatSeries
+	formatTCB
+	formatMsgpack
+	formatCBOR
+	formatJSON
+)
+
+// formatNames are the words of --format.
+var (
+	formatNames = []string{"msglc", "series", "tcb", "msgpack", "cbor", "json"}
+	allFormats  = []format{formatMsglc, formatSeries, formatTCB, formatMsgpack, formatCBOR, formatJSON}
+)
+
+func (f format) String() string {
+	if i := slices.Index(allFormats, f); i >= 0 {
+		return formatNames[i]
+	}
+	return "unknown"
+}
+
+// codec is the codec of a plain file, 0 for the other formats.
+func (f format) codec() value.Codec {
+	switch f {
+	case formatMsgpack:
+		return value.Msgpack
+	case formatCBOR:
+		return value.CBOR
+	}
+	return 0
+}
+
+const (
+	// sniffSize is what is read to tell formats with a magic, and JSON from binary.
+	sniffSize = 64 << 10
+	// scanSize is how far a large file is scanned to tell MessagePack from CBOR.
+	scanSize = 1 << 20
+)
+
+// detect finds the format of obj from its content, in this order:
+//
+//   - msglc, by its magic. A file that is built like one but has another magic is refused, not guessed; so is one of the
+//     two oldest releases.
+//   - tcb and series, by their magic.
+//   - JSON, when the text begins as JSON does and its first 64 KiB are JSON tokens.
+//   - CBOR, when the first bytes are its self-describing tag d9d9f7.
+//   - MessagePack or CBOR, whichever scans as one value that fills the file; of a file above 1 MiB the first MiB must
+//     scan, without the value coming to its end. MessagePack when both do.
+//   - JSON again, for text that begins as JSON does: its reader says best where it breaks.
+//
+// at is where the document starts. The error for an unknown format says what was seen.
+func detect(ctx context.Context, obj source.Object, at int64, magic []byte) (format, error) {
+	f, err := detectMagic(ctx, obj, at, magic)
+	if f == anyFormat && err == nil {
+		f, err = detectPlain(ctx, obj, at)
+	}
+	return f, err
+}
+
+// detectMagic finds the formats that have a magic, anyFormat when there is none.
+func detectMagic(ctx context.Context, obj source.Object, at int64, magic []byte) (format, error) {
+	prefix, err := headOf(ctx, obj, at, msglc.PrefixSize)
+	if err != nil {
+		return 0, err
+	}
+	if len(prefix) == 0 {
+		return 0, unknown(obj, at, "nothing there, the size is %d", obj.Size())
+	}
+	switch want := paddedMagic(magic); {
+	case bytes.HasPrefix(prefix, want) || bytes.HasPrefix(want, prefix) && len(prefix) > 1:
+		return formatMsglc, nil // or what was cut before its magic ends: the reader says so
+	case bytes.HasPrefix(prefix, []byte(msglc.DefaultMagic)):
+		return formatMsglc, nil // of an old release: the reader says so
+	case bytes.HasPrefix(prefix, []byte("TCB\x00")):
+		return formatTCB, nil
+	case bytes.HasPrefix(prefix, []byte("GTSERIES")):
+		return formatSeries, nil
+	case isOtherMsglc(prefix, obj.Size()-at):
+		return 0, unknown(obj, at, "an msglc file whose magic is %q, not %q; --magic names it",
+			bytes.TrimLeft(prefix[:msglc.MagicSize], "\x00"), bytes.TrimLeft(want, "\x00"))
+	}
+	return anyFormat, nil
+}
+
+// detectPlain tells the formats that have no magic from one another.
+func detectPlain(ctx context.Context, obj source.Object, at int64) (format, error) {
+	size := obj.Size() - at
+	head, err := headOf(ctx, obj, at, sniffSize)
+	if err != nil {
+		return 0, err
+	}
+	if isJSON(head, int64(len(head)) == size) {
+		return formatJSON, nil
+	}
+	if bytes.HasPrefix(head, []byte{0xd9, 0xd9, 0xf7}) {
+		return formatCBOR, nil
+	}
+	if head, err = headOf(ctx, obj, at, scanSize); err != nil {
+		return 0, err
+	}
+	asMsgpack := scans(value.Msgpack, head, size)
+	if asMsgpack == nil {
+		return formatMsgpack, nil
+	}
+	asCBOR := scans(value.CBOR, head, size)
+	if asCBOR == nil {
+		return formatCBOR, nil
+	}
+	if isBrokenJSON(head[:min(len(head), sniffSize)]) {
+		return formatJSON, nil
+	}
+	return 0, unknown(obj, at, "begins with % x, which is no msglc, tcb, series or JSON; as msgpack: %s; as cbor: %s",
+		head[:min(8, len(head))], message(asMsgpack), message(asCBOR))
+}
+
+func unknown(obj source.Object, at int64, msg string, args ...any) error {
+	return fault.New(fault.Corrupt, "", "unknown format: "+msg, args...).In(obj.Name()).At(at)
+}
+
+// headOf reads up to n bytes from at on.
+func headOf(ctx context.Context, obj source.Object, at int64, n int64) ([]byte, error) {
+	if n = min(n, obj.Size()-at); n <= 0 {
+		return nil, nil
+	}
+	p := make([]byte, n)
+	return p, obj.ReadAt(ctx, p, at)
+}
+
+func paddedMagic(magic []byte) []byte {
+	if magic == nil {
+		magic = []byte(msglc.DefaultMagic)
+	}
+	field := make([]byte, msglc.MagicSize)
+	copy(field[max(0, msglc.MagicSize-len(magic)):], magic)
+	return field
+}
+
+// isOtherMsglc reports whether the prefix is that of a document with any magic: padding, text, and two numbers that fit
+// into size bytes.
+func isOtherMsglc(prefix []byte, size int64) bool {
+	if len(prefix) < msglc.PrefixSize {
+		return false
+	}
+	text := bytes.TrimLeft(prefix[:msglc.MagicSize], "\x00")
+	if len(text) == 0 || !utf8.Valid(text) || bytes.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+		return false
+	}
+	payload, ok := headerField(prefix[30:40])
+	toc, ok2 := headerField(prefix[40:50])
+	return ok && ok2 && payload <= uint64(size) && toc <= uint64(size) && msglc.PrefixSize+payload+toc <= uint64(size)
+}
+
+// headerField reads a number of the prefix, in either codec.
+func headerField(field []byte) (uint64, bool) {
+	codec, number := value.CBOR, field
+	if field[0] == 0 {
+		codec, number = value.Msgpack, bytes.TrimLeft(field, "\x00")
+	}
+	h, err := value.ReadHead(codec, number)
+	return h.Arg, err == nil && h.Kind == value.Uint && h.Arg > 0 && len(bytes.Trim(number[h.Size:], "\x00")) == 0
+}
+
+// jsonStart returns the head of a file from the first byte of its JSON on, nil when that begins no JSON.
+func jsonStart(head []byte) []byte {
+	text := bytes.TrimPrefix(head, []byte("\xef\xbb\xbf"))
+	text = bytes.TrimLeft(text, " \t\r\n")
+	if len(text) == 0 || bytes.IndexByte([]byte(`{["-0123456789tfn`), text[0]) < 0 {
+		return nil
+	}
+	return text
+}
+
+// isBrokenJSON reports whether the head of a file is text that begins as JSON does.
+func isBrokenJSON(head []byte) bool {
+	text := jsonStart(head)
+	return text != nil && !bytes.ContainsFunc(text, func(r rune) bool {
+		return r < ' ' && r != '\t' && r != '\r' && r != '\n' || r == 0x7f
+	})
+}
+
+// isJSON reports whether the head of a file is JSON text.
+func isJSON(head []byte, whole bool) bool {
+	text := jsonStart(head)
+	if text == nil {
+		return false
+	}
+	tokens := json.NewDecoder(bytes.NewReader(text))
+	tokens.UseNumber()
+	for n := 0; ; n++ {
+		_, err := tokens.Token()
+		switch {
+		case err == nil:
+			continue
+		case err == io.EOF:
+			// The tokens ended with the head. A lone word of a large file may be the start of anything.
+			return whole || n > 0
+		case errors.Is(err, io.ErrUnexpectedEOF):
+			return !whole || n > 0
+		}
+		return false
+	}
+}
+
+// errMore ends the scan of a head that the file goes beyond.
+var errMore = errors.New("more to come")
+
+// scans returns nil when head begins one value that fills size bytes, as far as head tells.
+func scans(c value.Codec, head []byte, size int64) error {
+	s := value.NewStream(c, &headReader{head, size > int64(len(head))}, size, value.Limits{Depth: 1 << 20})
+	for open := true; open; open = s.Depth() > 0 || s.Kind == value.Tag {
+		if err := s.Next(); err == errMore {
+			return nil
+		} else if err == io.EOF {
+			return io.ErrUnexpectedEOF
+		} else if err != nil {
+			return err
+		}
+	}
+	if s.Offset() != size {
+		return fault.New(fault.Corrupt, "", "the value ends at %d, the file at %d", s.Offset(), size)
+	}
+	return nil
+}
+
+// headReader gives the head of a file and then, when there is more of the file, errMore.
+type headReader struct {
+	head []byte
+	more bool
+}
+
+func (r *headReader) Read(p []byte) (int, error) {
+	n := copy(p, r.head)
+	r.head = r.head[n:]
+	switch {
+	case n > 0 || len(p) == 0:
+		return n, nil
+	case r.more:
+		return 0, errMore
+	}
+	return 0, io.EOF
+}

@@ -1,0 +1,143 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/spilehq/spile/msglc"
+	"github.com/spilehq/spile/value"
+)
+
+func newLs(e *env) *cobra.Command {
+	var in sourceFlags
+	var out tableFlags
+	cmd := &cobra.Command{
+		Use:   "ls FILE [PATH] [flags]",
+		Short: "List the children of a node",
+		Long: `Ls lists the children of the list or map at PATH, or of the root: kind, length of lists and maps, stored bytes, and
+a path that get takes. Of a value that has no children it prints the value's own line.
+
+` + pathHelp,
+		Example:           `  echo '{"runs":[{"energy":-1.5},{"energy":-2.5}]}' | spile ls - runs`,
+		Args:              arguments(1, 2),
+		ValidArgsFunction: completePath(e, &in),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return e.ls(cmd.Context(), args, &in, &out)
+		},
+	}
+	in.add(cmd.Flags())
+	out.add(cmd.Flags())
+	return cmd
+}
+
+// lsRow is a line of ls.
+type lsRow struct {
+	Path   string          `json:"path"`
+	Key    json.RawMessage `json:"key,omitempty"` // the last step: a string, an index, or another key
+	Kind   string          `json:"kind"`
+	Length *int64          `json:"length,omitempty"`
+	Bytes  int64           `json:"bytes"`
+}
+
+func (e *env) ls(ctx context.Context, args []string, in *sourceFlags, out *tableFlags) error {
+	path, err := optionalPath(args)
+	if err != nil {
+		return err
+	}
+	d, err := e.open(ctx, args[0], in)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	n, err := d.Find(ctx, path)
+	if err != nil {
+		return named(err, d.name)
+	}
+	list := &jsonArray{e: e, pretty: out.pretty}
+	print := func(row *lsRow) error {
+		if out.json {
+			return list.add(row)
+		}
+		length := "-"
+		if row.Length != nil {
+			length = strconv.FormatInt(*row.Length, 10)
+		}
+		_, err := fmt.Fprintf(e.out, "%-9s %10s %14d  %s\n", row.Kind, length, row.Bytes, row.Path)
+		return err
+	}
+	if !out.json {
+		fmt.Fprintf(e.out, "%-9s %10s %14s  %s\n", "KIND", "LENGTH", "BYTES", "PATH")
+	}
+	kind, err := n.Kind(ctx)
+	if err != nil {
+		return named(err, d.name)
+	}
+	if kind != value.Array && kind != value.Map {
+		row, err := newLsRow(ctx, n, path, nil)
+		if err == nil {
+			err = print(row)
+		}
+		if err != nil {
+			return named(err, d.name)
+		}
+	} else if err := eachRow(ctx, n, path, print); err != nil {
+		return named(err, d.name)
+	}
+	if out.json {
+		return list.end()
+	}
+	return nil
+}
+
+func eachRow(ctx context.Context, n msglc.Node, path msglc.Path, print func(*lsRow) error) error {
+	for child, err := range n.Children(ctx) {
+		if err != nil {
+			return err
+		}
+		key, err := keyJSON(child)
+		if err != nil {
+			return err
+		}
+		row, err := newLsRow(ctx, child.Node, append(slices.Clip(path), child.Step()), key)
+		if err != nil {
+			return err
+		}
+		if err := print(row); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func newLsRow(ctx context.Context, n msglc.Node, path msglc.Path, key json.RawMessage) (*lsRow, error) {
+	row := &lsRow{Path: pathText(path), Key: key}
+	kind, err := n.Kind(ctx)
+	if err != nil {
+		return nil, err
+	}
+	row.Kind = kind.String()
+	if kind == value.Array || kind == value.Map {
+		length, err := n.Len(ctx)
+		if err != nil {
+			return nil, err
+		}
+		row.Length = &length
+	}
+	row.Bytes, err = n.Size(ctx)
+	return row, err
+}
+
+// keyJSON is the key of a child in JSON, its index in a list.
+func keyJSON(c msglc.Child) (json.RawMessage, error) {
+	if c.Key.Data == nil {
+		return strconv.AppendInt(nil, c.Index, 10), nil
+	}
+	return value.AppendJSON(nil, c.Key.Codec, c.Key.Data, value.Limits{}, &value.JSONOptions{
+		NonFinite: value.NonFiniteString, InvalidUTF8: value.UTF8Replace, Keys: value.KeysPairs, Dup: value.DupAll,
+	}, nil)
+}

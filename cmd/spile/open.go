@@ -1,0 +1,291 @@
+package main
+
+import (
+	"context"
+	"io"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+
+	"github.com/spilehq/spile/fault"
+	"github.com/spilehq/spile/msglc"
+	"github.com/spilehq/spile/source"
+	"github.com/spilehq/spile/value"
+)
+
+// document is a FILE argument, opened to be read as a document.
+type document struct {
+	*msglc.Reader
+	name   string
+	size   int64 // of the file
+	format format
+}
+
+// open opens what a FILE argument names. A MessagePack or CBOR file is read by the sidecar beside it, where there is
+// one, else by a scan; JSON becomes a temporary document first. The caller closes the document.
+func (e *env) open(ctx context.Context, arg string, f *sourceFlags) (*document, error) {
+	if err := f.check(); err != nil {
+		return nil, err
+	}
+	obj, err := e.object(ctx, arg, f)
+	if err != nil {
+		return nil, err
+	}
+	d, err := openDocument(ctx, obj, e, f)
+	if err != nil {
+		obj.Close()
+		return nil, named(err, obj.Name())
+	}
+	return d, nil
+}
+
+func openDocument(ctx context.Context, obj source.Object, e *env, f *sourceFlags) (*document, error) {
+	d := &document{name: obj.Name(), size: obj.Size(), format: f.format}
+	var err error
+	if d.format == anyFormat {
+		if d.format, err = detectMagic(ctx, obj, int64(f.offset), f.magic); err != nil {
+			return nil, err
+		}
+	}
+	if d.format == formatMsglc {
+		d.Reader, err = msglc.Open(ctx, obj, f.options())
+		return d, err
+	}
+	if d.format == anyFormat || d.format.codec() != 0 {
+		// A sidecar says what lies beside it better than a guess.
+		sidecar, err := e.sidecar(ctx, obj, f)
+		if err != nil {
+			return nil, err
+		}
+		if sidecar != nil {
+			if d.Reader, err = msglc.OpenSidecar(ctx, obj, sidecar, f.options()); err != nil {
+				sidecar.Close()
+				return nil, err
+			}
+			d.format = formatOf(d.Info().Codec)
+			return d, nil
+		}
+	}
+	if d.format == anyFormat {
+		if d.format, err = detectPlain(ctx, obj, int64(f.offset)); err != nil {
+			return nil, err
+		}
+	}
+	if obj, err = from(obj, f.offset); err != nil {
+		return nil, err
+	}
+	switch d.format {
+	case formatMsgpack, formatCBOR:
+		d.Reader, err = msglc.OpenRaw(ctx, obj, d.format.codec(), f.options())
+	case formatJSON:
+		d.Reader, err = e.openJSON(ctx, obj, f)
+	default:
+		err = fault.New(fault.UnsupportedVersion, "", "is a %s file, which this version does not read yet", d.format)
+	}
+	return d, err
+}
+
+// from is what lies in obj from the offset on.
+func from(obj source.Object, offset size) (source.Object, error) {
+	if offset == 0 {
+		return obj, nil
+	}
+	return source.Section(obj, int64(offset), obj.Size()-int64(offset))
+}
+
+func formatOf(c value.Codec) format {
+	if c == value.CBOR {
+		return formatCBOR
+	}
+	return formatMsgpack
+}
+
+// openJSON makes a temporary document of a JSON file, in CBOR, which has integers of any size.
+func (e *env) openJSON(ctx context.Context, obj source.Object, f *sourceFlags) (*msglc.Reader, error) {
+	t, err := newTemporary()
+	if err != nil {
+		return nil, err
+	}
+	if err := e.packJSON(ctx, t, obj, f, &msglc.WriteOptions{Codec: value.CBOR, Limits: f.limits()}); err != nil {
+		t.Close()
+		return nil, err
+	}
+	size, err := t.Seek(0, io.SeekEnd)
+	if err != nil {
+		t.Close()
+		return nil, err
+	}
+	r, err := msglc.Open(ctx, &scratch{source.ReaderAt(obj.Name(), t, size), t, obj}, &msglc.Options{Limits: f.limits()})
+	if err != nil {
+		t.Close()
+	}
+	return r, err
+}
+
+// scratch is a temporary document that stands for another file.
+type scratch struct {
+	source.Object
+	file  *temporary
+	input source.Object
+}
+
+func (s *scratch) Close() error {
+	s.file.Close()
+	return s.input.Close()
+}
+
+// object opens the bytes of a FILE argument. They are counted, and held to the budget.
+func (e *env) object(ctx context.Context, arg string, f *sourceFlags) (source.Object, error) {
+	if arg == "-" {
+		if e.stdinIn {
+			return nil, usagef("standard input can be read once only")
+		}
+		e.stdinIn = true
+		obj, err := source.Spool(ctx, e.stdin, "standard input")
+		if err != nil {
+			return nil, err
+		}
+		return e.counted(obj), nil
+	}
+	path, err := localPath(arg)
+	if err != nil {
+		return nil, err
+	}
+	obj, err := openPath(ctx, path, f.mmap)
+	if err != nil {
+		return nil, err
+	}
+	return e.counted(obj), nil
+}
+
+// localPath is the path that a FILE argument names.
+func localPath(arg string) (string, error) {
+	scheme, _, ok := strings.Cut(arg, "://")
+	if !ok {
+		if arg == "" {
+			return "", usagef("an empty FILE argument names no file")
+		}
+		return arg, nil
+	}
+	switch scheme {
+	case "file":
+		u, err := url.Parse(arg)
+		if err != nil || u.Host != "" && u.Host != "localhost" || u.Path == "" {
+			return "", usagef("%q is no URL of a local file; file:///folder/file is one", arg)
+		}
+		return filepath.FromSlash(u.Path), nil
+	case "http", "https", "s3", "gs", "azblob":
+		return "", fault.New(fault.UnsupportedVersion, "", "%s:// is not read by this version yet", scheme).In(arg)
+	}
+	return arg, nil
+}
+
+// openPath opens a file. A pipe is spooled, as standard input is.
+func openPath(ctx context.Context, path string, mmap bool) (source.Object, error) {
+	info, err := os.Stat(path)
+	switch {
+	case err == nil && info.IsDir():
+		return nil, fault.New(fault.Invalid, "", "is a folder; series artifacts are not read by this version yet").In(path)
+	case err == nil && info.Mode()&fs.ModeNamedPipe != 0:
+		return spoolPipe(ctx, path)
+	case mmap:
+		return source.OpenMmap(path)
+	}
+	return source.OpenFile(path)
+}
+
+// spoolPipe spools a pipe with a name, such as <(command) of a shell. Opening one waits for its writer.
+func spoolPipe(ctx context.Context, path string) (source.Object, error) {
+	type result struct {
+		f   *os.File
+		err error
+	}
+	opened := make(chan result, 1)
+	go func() {
+		f, err := os.Open(path)
+		opened <- result{f, err}
+	}()
+	select {
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case r := <-opened:
+		if r.err != nil {
+			return nil, fault.New(nil, "", "").In(path).Because(bare(r.err))
+		}
+		defer r.f.Close()
+		return source.Spool(ctx, r.f, path)
+	}
+}
+
+// sidecarStart is how sidecars of all versions begin. Another file of that name, such as a table of contents that was
+// printed, is none.
+const sidecarStart = "spile-sidecar-"
+
+// sidecar opens the sidecar beside obj, nil when there is none or obj is no file of its own.
+func (e *env) sidecar(ctx context.Context, obj source.Object, f *sourceFlags) (source.Object, error) {
+	if f.offset > 0 || obj.Version() == "" {
+		return nil, nil
+	}
+	path := msglc.SidecarName(obj.Name())
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+		return nil, nil
+	}
+	side, err := openPath(ctx, path, f.mmap)
+	if err != nil {
+		return nil, err
+	}
+	side = e.counted(side)
+	start, err := headOf(ctx, side, 0, int64(len(sidecarStart)))
+	if err == nil && string(start) == sidecarStart {
+		return side, nil
+	}
+	side.Close()
+	return nil, err
+}
+
+// counted wraps an object that was opened: its reads are counted, and held to the budget.
+func (e *env) counted(obj source.Object) source.Object {
+	return &headed{Object: e.metered(obj), hits: &e.hits}
+}
+
+// headed remembers the bytes of its first read, and reads as much as a request is worth there: finding the format and
+// opening the document want the same bytes.
+type headed struct {
+	source.Object
+	hits *atomic.Int64
+	head atomic.Pointer[head]
+}
+
+type head struct {
+	start int64
+	data  []byte
+}
+
+// maxHead bounds what is remembered: a longer first read is the start of a pass over the object.
+const maxHead = 64 << 10
+
+func (h *headed) ReadAt(ctx context.Context, p []byte, off int64) error {
+	n := int64(len(p))
+	if known := h.head.Load(); known != nil {
+		if rel := off - known.start; rel >= 0 && n > 0 && rel+n <= int64(len(known.data)) {
+			h.hits.Add(1)
+			copy(p, known.data[rel:])
+			return ctx.Err()
+		}
+		return h.Object.ReadAt(ctx, p, off)
+	}
+	room := h.Size() - off
+	if off < 0 || n > room || n > maxHead {
+		return h.Object.ReadAt(ctx, p, off)
+	}
+	first := &head{off, make([]byte, min(max(n, 4<<10, min(h.Cost().Gap, maxHead)), room))}
+	if err := h.Object.ReadAt(ctx, first.data, off); err != nil {
+		return err
+	}
+	copy(p, first.data)
+	h.head.Store(first)
+	return nil
+}

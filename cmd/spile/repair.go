@@ -1,0 +1,77 @@
+package main
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/spilehq/spile/fault"
+	"github.com/spilehq/spile/msglc"
+	"github.com/spilehq/spile/source"
+)
+
+func newRepair(e *env) *cobra.Command {
+	var in sourceFlags
+	var w writeFlags
+	cmd := &cobra.Command{
+		Use:   "repair FILE -o OUT [flags]",
+		Short: "Make a right table of contents for a whole payload",
+		Long: `Repair writes a document with the payload of FILE and a table of contents that is made from it anew. It helps where the
+table of contents or the header is damaged, or was never written. A payload that is damaged itself is refused; salvage
+takes what is whole out of it.`,
+		Example: `  echo '{"runs":[1,2,3]}' | spile pack - -o run.msg
+  spile verify --deep run.msg && spile repair run.msg -o repaired.msg`,
+		Args:              arguments(1, 1),
+		ValidArgsFunction: completeFiles(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return e.repair(cmd.Context(), args[0], &in, &w)
+		},
+	}
+	in.add(cmd.Flags())
+	w.addOutput(cmd.Flags())
+	w.addCodec(cmd.Flags(), "the codec of the payload, where the header does not tell")
+	w.addTOC(cmd.Flags())
+	return cmd
+}
+
+func (e *env) repair(ctx context.Context, file string, in *sourceFlags, w *writeFlags) error {
+	if err := w.check(); err != nil {
+		return err
+	}
+	if err := in.check(); err != nil {
+		return err
+	}
+	obj, err := e.object(ctx, file, in)
+	if err != nil {
+		return err
+	}
+	defer obj.Close()
+	if obj, err = e.wreck(ctx, obj, in); err != nil {
+		return err
+	}
+	return e.write(ctx, "repair", w.output, func(out output) error {
+		return named(msglc.Repair(ctx, out, obj, w.damaged(in)), obj.Name())
+	})
+}
+
+// wreck is where the damaged document in obj starts. A file that is a good one of another format is none.
+func (e *env) wreck(ctx context.Context, obj source.Object, in *sourceFlags) (source.Object, error) {
+	f := in.format
+	if f == anyFormat {
+		f, _ = detect(ctx, obj, int64(in.offset), in.magic) // the error is what this is about
+	}
+	switch f {
+	case formatJSON, formatTCB, formatSeries:
+		return nil, fault.New(fault.Invalid, "", "is a %s file, not a document, msgpack or cbor", f).In(obj.Name())
+	}
+	return from(obj, in.offset)
+}
+
+// damaged are the options for a document whose header may not tell its codec.
+func (f *writeFlags) damaged(in *sourceFlags) *msglc.WriteOptions {
+	o := f.options(in)
+	if o.Codec == 0 {
+		o.Codec = in.format.codec()
+	}
+	return o
+}

@@ -1,0 +1,194 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/spilehq/spile/source"
+)
+
+// env is what one run of the command has: its streams, and what the verb and the end of the run tell each other.
+type env struct {
+	stdin  io.Reader
+	stdout *stdout       // standard output; an error of it is kept
+	out    *bufio.Writer // the result, in front of stdout; dropped when the verb fails
+	stderr io.Writer
+
+	begun   time.Time
+	limits  receiptFlags
+	meter   source.Meter
+	hits    atomic.Int64 // reads that needed no request
+	decoded *int64       // for the receipt of verbs that tell it
+
+	started bool // the command line was understood; errors are no longer of usage
+	partial bool // something was skipped, cut short or salvaged, and stderr says what
+	stdinIn bool // an argument has taken standard input
+}
+
+// run runs the command line and returns the exit status.
+func run(ctx context.Context, args []string, stdin io.Reader, out, errs io.Writer) int {
+	e := &env{stdin: stdin, stdout: &stdout{ctx: ctx, w: out}, stderr: errs, begun: time.Now()}
+	e.out = bufio.NewWriterSize(e.stdout, 64<<10)
+	root := newRoot(e)
+	root.SetArgs(args)
+	return e.finish(ctx, execute(ctx, root))
+}
+
+// execute turns a panic, which is a fault of ours, into an error like others: scripts rely on status and message. With
+// GOTRACEBACK set it stays a panic, with its trace.
+func execute(ctx context.Context, root *cobra.Command) (err error) {
+	if os.Getenv("GOTRACEBACK") == "" {
+		defer func() {
+			if r := recover(); r != nil {
+				err = fmt.Errorf("internal error: %v; set GOTRACEBACK=all to see where", r)
+			}
+		}()
+	}
+	return root.ExecuteContext(ctx)
+}
+
+func newRoot(e *env) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "spile VERB [flags] ARGUMENT...",
+		Short: "Read one value out of a huge document",
+		Long: `Spile reads one value out of a huge document without reading the rest, writes documents that can be read so,
+and shows where their bytes are.
+
+A document is an msglc file: MessagePack or CBOR with a table of contents behind it. Plain MessagePack, CBOR and JSON
+files are read as well, by a scan. The format is found from the content, never from the name. A file argument is a
+path, a file:// URL, or - for standard input.
+
+The exit status is 0 when all was done, 1 when something failed, 2 for a wrong command line, 3 when the result is
+partial and standard error says what is missing, and 4 when a file changed while it was read.`,
+		Example:       "  spile demo",
+		Version:       version(),
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          knownVerb,
+		RunE: func(*cobra.Command, []string) error {
+			return usagef("no verb; spile -h lists them")
+		},
+		PersistentPreRun: func(*cobra.Command, []string) { e.started = true },
+	}
+	root.SetVersionTemplate("spile {{.Version}}\n")
+	root.SetIn(e.stdin)
+	root.SetOut(e.stdout)
+	root.SetErr(e.stderr)
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage(err) })
+	root.SuggestionsMinimumDistance = 2
+	e.limits.add(root.PersistentFlags())
+	for _, group := range verbGroups() {
+		root.AddGroup(&cobra.Group{ID: group.title, Title: group.title})
+		for _, verb := range group.verbs {
+			cmd := verb(e)
+			cmd.GroupID = group.title
+			cmd.DisableFlagsInUseLine = true
+			completeChoices(cmd)
+			root.AddCommand(cmd)
+		}
+	}
+	root.SetHelpCommand(newHelp())
+	root.SetHelpCommandGroupID(learning)
+	root.SetCompletionCommandGroupID(learning)
+	root.InitDefaultCompletionCmd()
+	if completion, _, err := root.Find([]string{"completion"}); err == nil {
+		completion.Example = "  source <(spile completion bash)"
+		completion.RunE = func(*cobra.Command, []string) error {
+			return usagef("completion wants a shell: bash, zsh, fish or powershell")
+		}
+	}
+	return root
+}
+
+const learning = "Learning:"
+
+// verbGroup is some verbs that the help text shows together.
+type verbGroup struct {
+	title string
+	verbs []func(*env) *cobra.Command
+}
+
+// verbGroups lists the verbs in the order of the help text.
+func verbGroups() []verbGroup {
+	type verbs = []func(*env) *cobra.Command
+	return []verbGroup{
+		{"Reading:", verbs{newInfo, newLs, newGet, newCat, newDu, newVerify, newToc, newQuery}},
+		{"Writing:", verbs{newPack, newIndex, newUnpack, newCombine, newExtract, newRepair, newSalvage}},
+		{learning, verbs{newDemo, newMan, newVersion}},
+	}
+}
+
+// knownVerb is reached by what is no verb.
+func knownVerb(root *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	if like := root.SuggestionsFor(args[0]); len(like) > 0 {
+		return usagef("unknown verb %q, did you mean %s?", args[0], strings.Join(like, " or "))
+	}
+	return usagef("unknown verb %q; spile -h lists them", args[0])
+}
+
+// newHelp is the help verb of cobra, with an error for what is no verb.
+func newHelp() *cobra.Command {
+	return &cobra.Command{
+		Use:     "help [VERB]",
+		Short:   "Explain a verb",
+		Long:    "Help prints what a verb does, its flags and an example, as -h behind the verb does.",
+		Example: "  spile help get",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			verb, rest, err := cmd.Root().Find(args)
+			if err != nil {
+				return err
+			}
+			if len(rest) > 0 {
+				return knownVerb(cmd.Root(), rest)
+			}
+			verb.InitDefaultHelpFlag()
+			return verb.Help()
+		},
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) (words []cobra.Completion, _ cobra.ShellCompDirective) {
+			for _, verb := range cmd.Root().Commands() {
+				if len(args) == 0 && verb.IsAvailableCommand() {
+					words = append(words, cobra.CompletionWithDesc(verb.Name(), verb.Short))
+				}
+			}
+			return words, cobra.ShellCompDirectiveNoFileComp
+		},
+	}
+}
+
+// arguments demands min to max arguments, without an upper bound where max is below 0. Their names are those of the
+// use line.
+func arguments(min, max int) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) >= min && (max < 0 || len(args) <= max) {
+			return nil
+		}
+		return usagef("%s takes %s, got %d; spile %[1]s -h shows an example", cmd.Name(), countOf(min, max), len(args))
+	}
+}
+
+func countOf(min, max int) string {
+	switch {
+	case max < 0 && min == 1:
+		return "one argument or more"
+	case max < 0:
+		return fmt.Sprintf("%d arguments or more", min)
+	case min != max:
+		return fmt.Sprintf("%d to %d arguments", min, max)
+	case min == 0:
+		return "no argument"
+	case min == 1:
+		return "one argument"
+	}
+	return fmt.Sprintf("%d arguments", min)
+}

@@ -1,0 +1,162 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/spilehq/spile/fault"
+	"github.com/spilehq/spile/msglc"
+)
+
+func newVerify(e *env) *cobra.Command {
+	var in sourceFlags
+	var out tableFlags
+	deep := false
+	cmd := &cobra.Command{
+		Use:   "verify FILE... [flags]",
+		Short: "Check files, a line for each finding",
+		Long: `Verify checks the structure of files: the header and the whole table of contents, or, in a file that has none, every
+value. With --deep it decodes the payload as well and compares it with the table of contents entry by entry. It prints
+a line for each finding: file, document path, what is wrong, byte offset. It goes on behind a bad file.
+
+The exit status is 0 when there is no finding. What is odd and yet no fault, such as a binary that looks like a Python
+pickle, is a line on standard error.`,
+		Example:           `  echo '{"runs":[1,2,3]}' | spile pack - -o run.msg && spile verify --deep run.msg`,
+		Args:              arguments(1, -1),
+		ValidArgsFunction: completeFiles(-1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return e.verify(cmd.Context(), args, deep, &in, &out)
+		},
+	}
+	in.add(cmd.Flags())
+	out.add(cmd.Flags())
+	cmd.Flags().BoolVar(&deep, "deep", false, "decode everything and compare it with the table of contents")
+	return cmd
+}
+
+// verifyReport is what verify says of a file.
+type verifyReport struct {
+	File     string    `json:"file"`
+	Findings []finding `json:"findings"`
+}
+
+type finding struct {
+	Where  string `json:"where,omitempty"`
+	Offset *int64 `json:"offset,omitempty"`
+	Class  string `json:"class"`
+	Msg    string `json:"msg"`
+}
+
+func (f finding) line(file string) string {
+	parts := []string{oneLine(file)}
+	if f.Where != "" {
+		parts = append(parts, oneLine(f.Where))
+	}
+	line := strings.Join(append(parts, f.Msg), ": ")
+	if f.Offset != nil {
+		line += fmt.Sprintf(" (offset %#x)", *f.Offset)
+	}
+	return line
+}
+
+func (e *env) verify(ctx context.Context, files []string, deep bool, in *sourceFlags, out *tableFlags) error {
+	if err := in.check(); err != nil {
+		return err
+	}
+	reports := make([]verifyReport, 0, len(files))
+	findings, bad := 0, 0
+	var failed error // the gravest of the errors that are no findings
+	for _, file := range files {
+		r := verifyReport{File: file, Findings: []finding{}}
+		err := e.verifyFile(ctx, file, deep, in, func(f finding) {
+			if !out.json {
+				fmt.Fprintln(e.out, f.line(file))
+				return
+			}
+			r.Findings = append(r.Findings, f)
+		}, &findings)
+		if ctx.Err() != nil {
+			return err
+		}
+		if err != nil {
+			bad++
+			e.message("%s", message(err))
+			if failed == nil || errors.Is(err, fault.Changed) {
+				failed = err
+			}
+		}
+		reports = append(reports, r)
+	}
+	if out.json {
+		if err := e.printJSON(reports, out.pretty); err != nil {
+			return err
+		}
+	}
+	if err := e.out.Flush(); err != nil {
+		return err
+	}
+	switch {
+	case failed != nil:
+		return silent{failed}
+	case findings > 0:
+		return silent{fault.Corrupt}
+	}
+	return nil
+}
+
+// verifyFile reports the findings of one file. The error is of the source or the command line, not of the data.
+func (e *env) verifyFile(ctx context.Context, file string, deep bool, in *sourceFlags, report func(finding), findings *int) error {
+	found := func(f *fault.Error) {
+		*findings++
+		report(newFinding(f))
+	}
+	d, err := e.open(ctx, file, in)
+	if f, ok := dataFault(err); ok {
+		found(f)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	// A file without a table of contents has nothing to check but its values.
+	deep = deep || d.Info().TOCSize == 0
+	return named(d.Verify(ctx, deep, func(f msglc.Finding) {
+		if f.Note {
+			e.message("%s: note: %s", file, newFinding(f.Err).line(file))
+			return
+		}
+		found(f.Err)
+	}), file)
+}
+
+// dataFault returns the fault in the data that err is.
+func dataFault(err error) (*fault.Error, bool) {
+	var f *fault.Error
+	if !errors.As(err, &f) {
+		return nil, false
+	}
+	for _, class := range []error{fault.Corrupt, fault.UnsupportedVersion, fault.UnsupportedCodec, fault.Conflict} {
+		if errors.Is(err, class) {
+			return f, true
+		}
+	}
+	return nil, false
+}
+
+func newFinding(f *fault.Error) finding {
+	bare := *f
+	bare.Package, bare.Object, bare.Where, bare.Offset = "", "", "", fault.NoOffset
+	out := finding{Where: f.Where, Msg: bare.Error()}
+	if f.Class != nil {
+		out.Class = f.Class.Error()
+	}
+	if f.Offset >= 0 {
+		out.Offset = &f.Offset
+	}
+	return out
+}

@@ -1,0 +1,370 @@
+package msglc
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"github.com/spilehq/spile/fault"
+	"github.com/spilehq/spile/source"
+	"github.com/spilehq/spile/value"
+)
+
+// Repair makes a new archive of one whose payload is whole, whatever its header and its table of contents say, or of a
+// plain value without either. The payload is what it is found to be by a pass over it; its bytes are kept, the table is
+// made anew with the options. An object that begins with the magic of the options is an archive; another magic is
+// refused, not guessed. The codec is that of the options, else that of a good header, else the one whose rules the bytes
+// follow.
+//
+// A combined archive gets a new header; its parts are kept as they are. When its table of contents cannot be read, the
+// names of its parts are lost, and Repair refuses.
+//
+// A payload that is not whole is [fault.Corrupt]; [Salvage] keeps what can be kept of it.
+func Repair(ctx context.Context, dst Target, obj source.Object, o *WriteOptions) error {
+	w, err := examine(ctx, obj, o)
+	if err == nil {
+		err = w.repair(dst)
+	}
+	return fault.Locate(err, obj.Name(), "", 0)
+}
+
+// wreck is an object that may be damaged.
+type wreck struct {
+	ctx      context.Context
+	obj      source.Object
+	s        writeSettings
+	archive  bool  // it begins with the magic
+	combined bool  // so does its payload
+	start    int64 // of the payload
+	size     int64 // of all that follows
+	h        header
+	headerOK bool          // h can be read; it may be wrong all the same
+	codecs   []value.Codec // that come into question
+}
+
+// examine looks at the first bytes of obj.
+func examine(ctx context.Context, obj source.Object, o *WriteOptions) (*wreck, error) {
+	s, err := o.settings()
+	if err != nil {
+		return nil, err
+	}
+	demanded := value.Codec(0)
+	if o != nil {
+		demanded = o.Codec
+	}
+	return examineAs(ctx, obj, s, demanded)
+}
+
+// examineAs is examine with checked options. A demanded codec of 0 stands for any.
+func examineAs(ctx context.Context, obj source.Object, s writeSettings, demanded value.Codec) (*wreck, error) {
+	w := &wreck{ctx: ctx, obj: obj, s: s, size: obj.Size()}
+	p := make([]byte, min(w.size, PrefixSize+MagicSize))
+	if err := obj.ReadAt(ctx, p, 0); err != nil {
+		return nil, err
+	}
+	bad := func(class error, format string, args ...any) (*wreck, error) {
+		return nil, fault.New(class, "msglc", format, args...).At(0)
+	}
+	switch {
+	case len(p) == 0:
+		return bad(fault.Corrupt, "no value in an object of 0 bytes")
+	case isOldMagic(p):
+		return bad(fault.UnsupportedVersion, "archive of a release before 2024-03-12, which is not read: its magic has no padding")
+	case len(p) >= MagicSize && [MagicSize]byte(p) == s.magic:
+		w.archive = true
+	case p[0] == 0 && len(p) > 1: // as a value it is the integer 0, with bytes behind it
+		if len(p) < MagicSize {
+			return bad(fault.Corrupt, "no msglc archive: %d bytes, its magic takes %d", len(p), MagicSize)
+		}
+		return bad(fault.Corrupt, "no msglc archive: magic %q, expected %q", logicalMagic(p[:MagicSize]), logicalMagic(s.magic[:]))
+	}
+	if w.archive {
+		if len(p) <= PrefixSize {
+			return bad(fault.Corrupt, "archive of %d bytes, which ends before its payload", len(p))
+		}
+		w.start = PrefixSize
+		w.size -= PrefixSize
+		w.combined = len(p) == PrefixSize+MagicSize && [MagicSize]byte(p[PrefixSize:]) == s.magic
+		h, err := parseHeader(p[MagicSize:PrefixSize])
+		w.h, w.headerOK = h, err == nil
+	}
+	switch {
+	case demanded != 0:
+		w.codecs = []value.Codec{demanded}
+		w.headerOK = w.headerOK && w.h.codec == demanded
+	case w.headerOK:
+		w.codecs = []value.Codec{w.h.codec}
+	default:
+		w.codecs = []value.Codec{value.Msgpack, value.CBOR}
+	}
+	return w, nil
+}
+
+func (w *wreck) corrupt(pos int64, format string, args ...any) error {
+	return fault.New(fault.Corrupt, "msglc", format, args...).At(w.start + pos)
+}
+
+// locate gives a fault in the payload its place in the object.
+func (w *wreck) locate(err error) error { return fault.Locate(err, w.obj.Name(), "", w.start) }
+
+func (w *wreck) repair(dst Target) error {
+	if w.combined {
+		c, ok, err := w.children()
+		if err != nil {
+			return err
+		}
+		if !ok {
+			return w.corrupt(c.size, "combined archive of %d parts whose table of contents cannot be read: with it the names of the parts are lost", len(c.entries))
+		}
+		return w.recombine(dst, c)
+	}
+	v, err := w.surveyAll()
+	if err != nil {
+		return err
+	}
+	if !v.whole {
+		return v.err
+	}
+	// A header and a table that agree with each other, and not with the payload, tell of a damaged payload.
+	if w.headerOK && w.h.tocStart != v.end && w.tocAt(w.h.tocStart, v.codec) {
+		return w.corrupt(v.end, "payload is a value of %d bytes, its table of contents follows after %d: bytes inside it are damaged", v.end, w.h.tocStart)
+	}
+	if !w.archive && v.end != w.size {
+		return w.corrupt(v.end, "%d bytes behind the value", w.size-v.end)
+	}
+	part, err := source.Section(w.obj, w.start, v.end)
+	if err != nil {
+		return err
+	}
+	s := w.s
+	s.codec = v.codec
+	return w.locate(index(w.ctx, dst, part, s))
+}
+
+// tocAt reports whether something that looks like a node of a table of contents stands at a position.
+func (w *wreck) tocAt(pos int64, c value.Codec) bool {
+	if pos < 1 || pos >= w.size {
+		return false
+	}
+	p := make([]byte, min(w.size-pos, 16))
+	if w.obj.ReadAt(w.ctx, p, w.start+pos) != nil {
+		return false
+	}
+	node, err := value.ReadHead(c, p)
+	if err != nil || node.Kind != value.Map || node.Arg < 1 || node.Arg > 8 {
+		return false
+	}
+	p = p[node.Size:]
+	key, err := value.ReadHead(c, p)
+	if err != nil || key.Kind != value.String || key.Arg != 1 || len(p) < key.Size+2 {
+		return false
+	}
+	name := p[key.Size]
+	v, err := value.ReadHead(c, p[key.Size+1:])
+	return err == nil && (name == 'p' && v.Kind == value.Array || name == 't' && (v.Kind == value.Array || v.Kind == value.Map))
+}
+
+// survey is what a pass over a payload has found.
+type survey struct {
+	codec value.Codec
+	whole bool
+	end   int64 // where the value ends, or else the last whole value in it
+	at    int64 // where it breaks
+	err   error // why it is not whole
+	open  []openPart
+	key   []byte // the key of the value that is broken, when that is in a map and has a whole key
+}
+
+// openPart is a container that was open at the break, with what is whole of it.
+type openPart struct {
+	isMap bool
+	start int64
+	items int64
+	// Items or pairs: those that are kept, of which the last may be the next open container, and those that were
+	// claimed, -1 when the container does not say.
+	kept, claimed int64
+	key           []byte // of the next open container in this one
+}
+
+// survey passes over the payload, up to a limit, as a value of the codec. Errors are those of reading, and what is no
+// fault of the payload's bytes.
+func (w *wreck) survey(c value.Codec, limit int64) (*survey, error) {
+	s := w.s
+	s.codec = c
+	b := newTOCBuilder(&s)
+	defer b.close()
+	done := errors.New("the value has ended")
+	err := eachChunk(w.ctx, w.obj, w.start, limit, func(p []byte) error {
+		if _, err := b.take(p); err != nil {
+			return err
+		}
+		if b.whole {
+			return done
+		}
+		return nil
+	})
+	if err == done || err == nil && b.whole {
+		return &survey{codec: c, whole: true, end: b.base}, nil
+	}
+	if err == nil {
+		err = b.finish()
+	} else if !errors.Is(err, fault.Corrupt) {
+		return nil, w.locate(err)
+	}
+	v := &survey{codec: c, at: b.base, err: w.locate(err)}
+	return v, v.take(b)
+}
+
+// take notes the containers that are open in the builder.
+func (v *survey) take(b *tocBuilder) error {
+	v.end = b.base
+	if b.begun {
+		v.end = b.start
+	}
+	frames := b.frames
+	for i := range frames {
+		if frames[i].opaque { // a part of a key, or of a tagged value, is no value
+			v.end, frames = frames[i].start, frames[:i]
+			break
+		}
+	}
+	for i := range frames {
+		f := &frames[i]
+		p := openPart{isMap: f.isMap, start: f.start, items: f.items, kept: f.count, claimed: -1}
+		if !f.indefinite {
+			p.claimed = f.count + f.left
+			if f.isMap {
+				p.claimed = f.count + (f.left+1)/2
+			}
+		}
+		var key []byte
+		if f.isMap && f.odd {
+			k, err := b.children.reader(f.keyAt).key()
+			if err != nil {
+				return err
+			}
+			key = append([]byte(nil), k...)
+		}
+		if i < len(frames)-1 {
+			p.kept++
+			p.key = key
+		} else {
+			v.key = key
+			v.end -= int64(len(key))
+		}
+		v.open = append(v.open, p)
+	}
+	if len(frames) == 0 {
+		v.end = 0
+	}
+	return nil
+}
+
+// surveyAll passes over the payload with each codec that comes into question, and returns what fits best: a whole value
+// with a table of contents behind it, then any whole value, then what breaks last.
+func (w *wreck) surveyAll() (best *survey, err error) {
+	rank := -1
+	for _, c := range w.codecs {
+		limit := w.size
+		if w.headerOK && w.tocAt(w.h.tocStart, c) {
+			limit = w.h.tocStart
+		}
+		v, err := w.survey(c, limit)
+		if err != nil {
+			return nil, err
+		}
+		r := 0
+		if v.whole {
+			r = 1
+			if v.end == w.size || w.tocAt(v.end, c) {
+				r = 2
+			}
+		}
+		if r > rank || r == rank && v.end > best.end {
+			best, rank = v, r
+		}
+	}
+	return best, nil
+}
+
+// children finds the parts of a combined archive: those that the table of contents names, when it can be read and is
+// true, else those that follow one another from the start. The second result says whether the table was read.
+func (w *wreck) children() (c combiner, ok bool, err error) {
+	c = combiner{ctx: w.ctx, s: w.s}
+	if w.headerOK && w.h.tocStart <= w.size && w.h.tocSize <= w.size-w.h.tocStart {
+		isMap, entries, err := readCombined(w.ctx, w.obj, w.start+w.h.tocStart, w.h, w.s)
+		if err == nil {
+			c.s.codec, c.isMap, c.entries, c.size = w.h.codec, isMap, entries, w.h.tocStart
+			return c, true, nil
+		}
+		if !errors.Is(err, fault.Corrupt) && !errors.Is(err, fault.Invalid) {
+			return c, false, err
+		}
+	}
+	for {
+		h, err := w.childAt(c.size)
+		if errors.Is(err, fault.Corrupt) || errors.Is(err, fault.Invalid) || errors.Is(err, fault.UnsupportedVersion) {
+			break
+		} else if err != nil {
+			return c, false, err
+		}
+		c.entries = append(c.entries, combinedEntry{offset: c.size})
+		c.size += h.archiveSize()
+	}
+	// The table follows the last part. It is true when it lists just these.
+	for _, codec := range w.codecs {
+		rest := io.NewSectionReader(source.AsReaderAt(w.ctx, w.obj), w.start+c.size, w.size-c.size)
+		sc := value.NewStream(codec, rest, w.size-c.size, w.s.limits)
+		isMap, entries, err := parseCombined(sc, header{codec: codec, tocStart: c.size})
+		if err == nil && sameOffsets(entries, c.entries) {
+			c.s.codec, c.isMap, c.entries = codec, isMap, entries
+			return c, true, nil
+		}
+	}
+	if w.headerOK {
+		c.s.codec = w.h.codec
+	}
+	return c, false, nil
+}
+
+// childAt reads the prefix of the part at a position.
+func (w *wreck) childAt(pos int64) (header, error) {
+	part, err := source.Section(w.obj, w.start+pos, w.size-pos)
+	if err != nil {
+		return header{}, err
+	}
+	h, err := readPrefix(w.ctx, part, w.s.magic)
+	return h, fault.Shift(err, w.start+pos)
+}
+
+func sameOffsets(a, b []combinedEntry) bool {
+	if len(a) != len(b) || len(a) == 0 {
+		return false
+	}
+	for i := range a {
+		if a[i].offset != b[i].offset {
+			return false
+		}
+	}
+	return true
+}
+
+// recombine writes a combined archive with the payload it has.
+func (w *wreck) recombine(dst Target, c combiner) error {
+	for _, e := range c.entries {
+		if _, err := w.childAt(e.offset); err != nil {
+			return err
+		}
+	}
+	prefix := make([]byte, PrefixSize)
+	copy(prefix, w.s.magic[:])
+	if _, err := dst.Write(prefix); err != nil {
+		return err
+	}
+	end := c.size
+	c.dst, c.size = dst, 0
+	if err := c.copy(w.obj, w.start, end); err != nil {
+		return err
+	}
+	return c.write(nil)
+}

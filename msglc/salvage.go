@@ -1,0 +1,305 @@
+package msglc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spilehq/spile/fault"
+	"github.com/spilehq/spile/source"
+	"github.com/spilehq/spile/value"
+)
+
+// SalvageReport says what Salvage kept.
+type SalvageReport struct {
+	Codec  value.Codec // of the new archive
+	Breaks []Break     // where something is missing; none: nothing is
+}
+
+// Break is a place where a document breaks off.
+type Break struct {
+	Offset int64 // in the object
+	Path   Path  // of the value that is broken
+	Err    error // what is wrong there
+	// Cut are the containers around the broken value that are in the new document with what they had before it,
+	// outermost first. There are none when nothing was kept of a part, or its bytes are all there.
+	Cut []CutContainer
+}
+
+// CutContainer is a container that lost what follows a break.
+type CutContainer struct {
+	Path    Path
+	Kind    value.Kind // Array or Map
+	Kept    int64      // items or pairs, the one that is cut itself included
+	Claimed int64      // that the container says it has; -1 when it does not say
+}
+
+// String describes the break in a line.
+func (b Break) String() string {
+	var s strings.Builder
+	if len(b.Path) > 0 {
+		fmt.Fprintf(&s, "%s: ", b.Path)
+	}
+	fmt.Fprint(&s, b.Err)
+	for _, c := range b.Cut {
+		where := c.Path.String()
+		if len(c.Path) == 0 {
+			where = "at the root"
+		}
+		switch {
+		case c.Claimed < 0:
+			fmt.Fprintf(&s, "; %s %s: %d kept", c.Kind, where, c.Kept)
+		case c.Kept < c.Claimed:
+			fmt.Fprintf(&s, "; %s %s: %d of %d missing", c.Kind, where, c.Claimed-c.Kept, c.Claimed)
+		}
+	}
+	return s.String()
+}
+
+// Salvage makes an archive of what is whole in a truncated or damaged one, or in a plain value: every complete value
+// before the break. The containers that are open at the break are closed: an array has its complete items, a map its
+// complete pairs, and their counts are made right. Nothing behind a break is looked at, since without what stands in
+// front of them bytes can mean anything. What is found of the object is as with [Repair].
+//
+// A combined archive keeps its parts, each salvaged by itself. When its table of contents is lost, so are the names of
+// the parts: they become a list.
+//
+// The object is read twice, since the counts stand in front of what they count. Nothing to keep is [fault.Corrupt].
+func Salvage(ctx context.Context, dst Target, obj source.Object, o *WriteOptions) (SalvageReport, error) {
+	var r SalvageReport
+	w, err := examine(ctx, obj, o)
+	switch {
+	case err != nil:
+	case w.combined:
+		r.Codec, err = w.salvageParts(dst, &r, nil, 0)
+	default:
+		var v *survey
+		if v, err = w.surveyAll(); err == nil {
+			r.Codec = v.codec
+			err = w.salvage(dst, v, &r, nil)
+		}
+	}
+	if n, ok := err.(*nothingKept); ok {
+		e := *n.why
+		e.Msg = "nothing to salvage: " + e.Msg
+		err = &e
+	}
+	return r, fault.Locate(err, obj.Name(), "", 0)
+}
+
+// nothingKept says why there is nothing to keep of an archive. It does not leave the package.
+type nothingKept struct{ why *fault.Error }
+
+func (n *nothingKept) Error() string { return n.why.Error() }
+
+func nothing(err error) error {
+	e, ok := errors.AsType[*fault.Error](err)
+	if !ok {
+		return err
+	}
+	return &nothingKept{e}
+}
+
+// salvage writes an archive of what is whole in a plain payload. path leads to it.
+func (w *wreck) salvage(dst Target, v *survey, r *SalvageReport, path Path) error {
+	b := Break{Offset: w.start + v.end, Path: path}
+	switch {
+	case !v.whole && len(v.open) == 0:
+		return nothing(v.err)
+	case !v.whole:
+		b = v.report(w.start, path)
+	case w.headerOK && w.h.tocStart != v.end && w.tocAt(w.h.tocStart, v.codec):
+		b.Err = w.corrupt(v.end, "the value ends here, its table of contents follows after %d bytes: bytes inside it are damaged", w.h.tocStart-v.end)
+	case !w.archive && v.end != w.size:
+		b.Err = w.corrupt(v.end, "%d bytes behind the value", w.size-v.end)
+	}
+	if b.Err != nil {
+		r.Breaks = append(r.Breaks, b)
+	}
+	s := w.s
+	s.codec = v.codec
+	out, err := newWriter(w.ctx, dst, s)
+	if err != nil {
+		return err
+	}
+	if err := w.copyWhole(out, v); err != nil {
+		return out.fail(err)
+	}
+	return out.Close()
+}
+
+// copyWhole writes the payload: what is whole, each open container with a new head.
+func (w *wreck) copyWhole(out *Writer, v *survey) error {
+	pass := func(from, to int64) error {
+		return eachChunk(w.ctx, w.obj, w.start+from, to-from, func(p []byte) error {
+			_, err := out.Write(p)
+			return err
+		})
+	}
+	if v.whole {
+		return pass(0, v.end)
+	}
+	for i, p := range v.open {
+		head := value.AppendArrayHeader(nil, v.codec, int(p.kept))
+		if p.isMap {
+			head = value.AppendMapHeader(nil, v.codec, int(p.kept))
+		}
+		if _, err := out.Write(head); err != nil {
+			return err
+		}
+		to := v.end
+		if i+1 < len(v.open) {
+			to = v.open[i+1].start
+		}
+		if err := pass(p.items, to); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// report describes the break for people. start is where the payload starts in the object, path leads to its root.
+func (v *survey) report(start int64, path Path) Break {
+	b := Break{Offset: start + v.at, Err: v.err}
+	for i, p := range v.open {
+		kind := value.Array
+		if p.isMap {
+			kind = value.Map
+		}
+		b.Cut = append(b.Cut, CutContainer{Path: path, Kind: kind, Kept: p.kept, Claimed: p.claimed})
+		key, index := p.key, p.kept-1
+		if i == len(v.open)-1 {
+			key, index = v.key, p.kept
+		}
+		step := TextStep(fmt.Sprint(index))
+		if p.isMap {
+			if len(key) == 0 { // the key itself is broken
+				break
+			}
+			step = keyStep(value.Raw{Codec: v.codec, Data: key})
+		}
+		path = append(path[:len(path):len(path)], step)
+	}
+	b.Path = path
+	return b
+}
+
+// keyStep is the step by a key: a text where that says it.
+func keyStep(key value.Raw) Step {
+	h, err := value.ReadHead(key.Codec, key.Data)
+	if err == nil && h.Kind == value.String && !h.Indefinite {
+		return TextStep(string(key.Data[h.Size:]))
+	}
+	return KeyStep(key)
+}
+
+// salvageParts writes a combined archive of the parts of one, and returns its codec. path leads to it.
+func (w *wreck) salvageParts(dst Target, r *SalvageReport, path Path, depth int) (value.Codec, error) {
+	if most := depthOf(w.s.limits); depth >= most {
+		return 0, fault.New(fault.Limit, "msglc", "archives nested deeper than %d", most).At(w.start)
+	}
+	found, named, err := w.children()
+	if err != nil {
+		return 0, err
+	}
+	ends := w.partEnds(found)
+	if !named && found.size < w.size { // behind the last whole part there may be one that is cut
+		found.entries = append(found.entries, combinedEntry{offset: found.size})
+		ends = append(ends, w.size)
+	}
+	prefix := make([]byte, PrefixSize)
+	copy(prefix, w.s.magic[:])
+	if _, err := dst.Write(prefix); err != nil {
+		return 0, err
+	}
+	out := combiner{ctx: w.ctx, s: found.s, dst: dst, isMap: found.isMap}
+	for i, e := range found.entries {
+		step := TextStep(fmt.Sprint(i))
+		if found.isMap {
+			step = keyStep(value.Raw{Codec: found.s.codec, Data: e.name})
+		}
+		at := append(path[:len(path):len(path)], step)
+		to := &counted{Target: inner{dst, PrefixSize + out.size}}
+		err := w.salvagePart(to, e.offset, ends[i], r, at, depth)
+		none, ok := err.(*nothingKept)
+		switch {
+		case err == nil:
+			out.entries = append(out.entries, combinedEntry{name: e.name, offset: out.size})
+		case !ok:
+			return 0, err
+		case named || e.offset < found.size: // else it is what is left of the table of contents
+			r.Breaks = append(r.Breaks, Break{Offset: w.start + e.offset, Path: at, Err: none.why})
+		}
+		out.size += to.n
+	}
+	if len(out.entries) == 0 {
+		return 0, nothing(w.corrupt(0, "no part of the combined archive can be kept"))
+	}
+	if !named {
+		r.Breaks = append(r.Breaks, Break{Offset: w.start + found.size, Path: path, Err: w.corrupt(found.size,
+			"the table of contents of the combined archive is lost, and with it the names of its parts if they had some: they are a list now")})
+	}
+	return out.s.codec, out.write(nil)
+}
+
+// partEnds gives for each part where the next one, or else the table of contents, begins.
+func (w *wreck) partEnds(c combiner) []int64 {
+	sorted := make([]int64, 0, len(c.entries)+1)
+	for _, e := range c.entries {
+		sorted = append(sorted, e.offset)
+	}
+	sorted = append(sorted, min(c.size, w.size))
+	slices.Sort(sorted)
+	ends := make([]int64, len(c.entries))
+	for i, e := range c.entries {
+		k, _ := slices.BinarySearch(sorted, e.offset+1)
+		ends[i] = sorted[min(k, len(sorted)-1)]
+	}
+	return ends
+}
+
+// salvagePart writes what is whole in the part between two positions. A part that is whole is copied as it is.
+func (w *wreck) salvagePart(dst Target, start, end int64, r *SalvageReport, path Path, depth int) error {
+	part, err := source.Section(w.obj, w.start+start, end-start)
+	if err != nil {
+		return err
+	}
+	sub, err := examineAs(w.ctx, part, w.s, 0)
+	if err == nil && !sub.archive {
+		err = fault.New(fault.Corrupt, "msglc", "no msglc archive").At(0)
+	}
+	if errors.Is(err, fault.Corrupt) || errors.Is(err, fault.UnsupportedVersion) {
+		return nothing(fault.Locate(err, w.obj.Name(), "", w.start+start))
+	} else if err != nil {
+		return err
+	}
+	// Offsets are those of the object, not of the section.
+	sub.obj, sub.start = w.obj, w.start+start+sub.start
+	if sub.combined {
+		_, err := sub.salvageParts(dst, r, path, depth+1)
+		return err
+	}
+	v, err := sub.surveyAll()
+	if err != nil {
+		return err
+	}
+	if v.whole && sub.headerOK && sub.h.tocStart == v.end && sub.h.tocSize <= sub.size-v.end && sub.tocAt(v.end, v.codec) {
+		c := combiner{ctx: w.ctx, s: w.s, dst: dst}
+		return c.copy(w.obj, sub.start-PrefixSize, sub.h.archiveSize())
+	}
+	return sub.salvage(dst, v, r, path)
+}
+
+// counted counts what is appended to a target.
+type counted struct {
+	Target
+	n int64
+}
+
+func (c *counted) Write(p []byte) (int, error) {
+	n, err := c.Target.Write(p)
+	c.n += int64(n)
+	return n, err
+}
