@@ -247,7 +247,7 @@ func (b *tocBuilder) head(p []byte, i int) (int, error) {
 		b.carried = copy(b.carry[:], p[i:])
 		return len(p), nil
 	}
-	if h.Kind == value.Array || h.Kind == value.Map {
+	if b.chunked == 0 && (h.Kind == value.Array || h.Kind == value.Map) {
 		if n := b.skip(p, i); n > 0 {
 			return i + n, b.complete(b.start, b.base+int64(i+n), isOther, i+n)
 		}

@@ -1,9 +1,9 @@
 package msglc
 
 import (
-	"fmt"
 	"hash/maphash"
 	"math/bits"
+	"strings"
 
 	"github.com/spilehq/spile/fault"
 	"github.com/spilehq/spile/value"
@@ -105,8 +105,11 @@ func (b *tocBuilder) compareKeys(f *frame, suspects map[uint64]bool) error {
 			return nil
 		}
 		if first, ok := seen[string(k.canonical)]; ok {
-			return fault.New(fault.Conflict, "msglc", "key %s occurs twice in one map, first at %#x",
-				keyName(b.codec, k.raw), first).At(k.pos)
+			name := keyText(value.Raw{Codec: b.codec, Data: k.raw})
+			if len(name) > 100 {
+				name = strings.ToValidUTF8(name[:100], "") + "…"
+			}
+			return fault.New(fault.Conflict, "msglc", "key %s occurs twice in one map, first at %#x", name, first).At(k.pos)
 		}
 		seen[string(k.canonical)] = k.pos
 		return nil
@@ -139,21 +142,4 @@ func (b *tocBuilder) eachKey(f *frame, do func(*mapKey) error) error {
 		k.pos += size + rec.size
 	}
 	return nil
-}
-
-// keyName gives a key for a message.
-func keyName(c value.Codec, raw []byte) string {
-	const most = 80
-	h, err := value.ReadHead(c, raw)
-	switch {
-	case err == nil && h.Kind == value.String && !h.Indefinite:
-		text := raw[h.Size:]
-		if len(text) > most {
-			return fmt.Sprintf("%q…", text[:most])
-		}
-		return fmt.Sprintf("%q", text)
-	case err == nil && h.Kind == value.Uint:
-		return fmt.Sprintf("%d", h.Arg)
-	}
-	return fmt.Sprintf("% x", raw[:min(len(raw), most/3)])
 }

@@ -17,8 +17,6 @@ type payloadGen struct {
 	t    *rapid.T
 	c    value.Codec
 	left int // values that may still be made
-	// plainKeys are keys without parts of indefinite length.
-	plainKeys bool
 }
 
 // width draws a form for a length or count: 0 is the shortest.
@@ -139,7 +137,7 @@ func (g *payloadGen) value(dst []byte, depth int) []byte {
 	}
 	for i := range n {
 		if isMap {
-			if rapid.IntRange(0, 9).Draw(g.t, "key") == 0 && !g.plainKeys {
+			if rapid.IntRange(0, 9).Draw(g.t, "key") == 0 {
 				dst = g.value(dst, min(depth-1, 2))
 			} else {
 				dst = value.AppendString(dst, g.c, string(bigEndian(uint64(i), rapid.IntRange(1, 40).Draw(g.t, "klen"))))
@@ -166,7 +164,7 @@ func drawSettings(t *rapid.T) *writeSettings {
 		numeric: NumericRule(rapid.IntRange(0, 2).Draw(t, "numeric")),
 	}
 	s.threshold = rapid.OneOf(rapid.Int64Range(1, 100), rapid.Int64Range(1, 10000)).Draw(t, "T")
-	s.trivial = rapid.Int64Range(1, min(40, s.threshold)).Draw(t, "R")
+	s.trivial = rapid.Int64Range(1, 40).Draw(t, "R") // above T it is unusual, and still works
 	if rapid.IntRange(0, 4).Draw(t, "limited") == 0 {
 		s.limits.Depth = rapid.IntRange(1, 8).Draw(t, "depth")
 	}
@@ -224,12 +222,22 @@ func FuzzBuilder(f *testing.F) {
 			f.Add(payload, v.Codec == "cbor", uint16(v.Options.Threshold), uint8(v.Options.Trivial), uint8(0), uint8(0), uint64(7))
 		}
 	}
+	for _, payload := range []string{
+		"\x82\x01\x7f\x80",              // an array as a chunk of a string
+		"\xc1\xc2\x7f\xc3\x60",          // a tag as one
+		"\x9f\xc1\xff",                  // a break behind a tag
+		"\xbf\x7f\x61x\xff\xbf\xff\xff", // a key of indefinite length, a map without pairs
+		"\xa1\x9f\xa1\x01\x02\xff\x80",  // an array as a key
+	} {
+		f.Add([]byte(payload), true, uint16(1), uint8(1), uint8(0), uint8(0), uint64(1))
+		f.Add([]byte(payload), true, uint16(100), uint8(1), uint8(0), uint8(3), uint64(2))
+	}
 	f.Fuzz(func(t *testing.T, payload []byte, cbor bool, threshold uint16, trivial, rule, depth uint8, seed uint64) {
 		s := &writeSettings{codec: value.Msgpack, threshold: max(1, int64(threshold)), numeric: NumericRule(rule % 3)}
 		if cbor {
 			s.codec = value.CBOR
 		}
-		s.trivial = min(max(1, int64(trivial)), s.threshold)
+		s.trivial = max(1, int64(trivial))
 		s.limits.Depth = int(depth)
 		r := rand.New(rand.NewPCG(seed, 1))
 		most := 1 << r.IntN(12)

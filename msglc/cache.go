@@ -35,7 +35,6 @@ const cacheItemCost = 128
 func newRangeCache(bound int64) *rangeCache {
 	c := new(rangeCache)
 	for i := range c.shards {
-		c.shards[i].m = make(map[int64]*cacheItem)
 		c.shards[i].bound = bound / cacheShards
 	}
 	return c
@@ -80,6 +79,9 @@ func (c *rangeCache) put(off int64, data []byte) {
 	}
 	for s.bytes+cost > s.bound && len(s.ring) > 0 {
 		s.evict()
+	}
+	if s.m == nil {
+		s.m = make(map[int64]*cacheItem)
 	}
 	item := &cacheItem{off: off, data: data}
 	s.m[off] = item

@@ -28,7 +28,7 @@ func TestExtractEverything(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawSettings(t)
 		s.limits = value.Limits{}
-		g := payloadGen{t: t, c: s.codec, left: 60, plainKeys: true}
+		g := payloadGen{t: t, c: s.codec, left: 60}
 		payload := g.value(nil, 4)
 		o := &WriteOptions{Codec: s.codec, Threshold: s.threshold, Trivial: s.trivial, NumericArrays: s.numeric}
 		file, err := archive(payload, o)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/spilehq/spile/fault"
 	"github.com/spilehq/spile/source"
@@ -34,28 +33,6 @@ type CutContainer struct {
 	Kind    value.Kind // Array or Map
 	Kept    int64      // items or pairs, the one that is cut itself included
 	Claimed int64      // that the container says it has; -1 when it does not say
-}
-
-// String describes the break in a line.
-func (b Break) String() string {
-	var s strings.Builder
-	if len(b.Path) > 0 {
-		fmt.Fprintf(&s, "%s: ", b.Path)
-	}
-	fmt.Fprint(&s, b.Err)
-	for _, c := range b.Cut {
-		where := c.Path.String()
-		if len(c.Path) == 0 {
-			where = "at the root"
-		}
-		switch {
-		case c.Claimed < 0:
-			fmt.Fprintf(&s, "; %s %s: %d kept", c.Kind, where, c.Kept)
-		case c.Kept < c.Claimed:
-			fmt.Fprintf(&s, "; %s %s: %d of %d missing", c.Kind, where, c.Claimed-c.Kept, c.Claimed)
-		}
-	}
-	return s.String()
 }
 
 // Salvage makes an archive of what is whole in a truncated or damaged one, or in a plain value: every complete value

@@ -266,34 +266,33 @@ func (c *tocCursor) skip(n int64) error {
 		if c.skipLeaf() {
 			continue
 		}
-		if c.pos < len(c.w) && c.w[c.pos] == blockStart[c.codec] {
-			if _, behind, ok := c.numbers(c.pos+1, 3); ok {
-				c.pos = behind
-				continue
-			}
-		}
-		h, err := c.head()
-		if err != nil {
+		if err := c.skipAny(); err != nil {
 			return err
-		}
-		switch h.Kind {
-		case value.Array:
-			n += int64(h.Arg)
-		case value.Map:
-			n += 2 * int64(h.Arg)
-		case value.Tag:
-			n++
-		case value.String, value.Bytes, value.Ext:
-			if int64(h.Arg) > c.t.size-c.at() {
-				return c.corrupt("table of contents ends within a string")
-			}
-			c.seek(c.at() + int64(h.Arg))
-		}
-		if n > c.t.size-c.at()+1 { // each value takes a byte at least
-			return c.corrupt("table of contents ends within a node")
 		}
 	}
 	return nil
+}
+
+// skipAny passes a value of any kind.
+func (c *tocCursor) skipAny() error {
+	var s value.Skipper
+	s.Begin(c.codec, 1, value.Limits{})
+	for {
+		at := c.at()
+		n, done, err := s.Pass(c.w[c.pos:], int(c.t.size-at))
+		if err == io.ErrUnexpectedEOF {
+			return c.corrupt("table of contents ends within a node")
+		} else if err != nil {
+			return fault.Shift(err, c.t.base+at)
+		}
+		c.seek(at + int64(n))
+		if done {
+			return nil
+		}
+		if err := c.need(); err != nil {
+			return err
+		}
+	}
 }
 
 // uintAt reads an unsigned integer of p whose length is known from intSizes.

@@ -136,3 +136,39 @@ func BenchmarkIndex(b *testing.B) {
 		}
 	}
 }
+
+func BenchmarkDump(b *testing.B) {
+	v := make([]any, 20000)
+	for i := range v {
+		v[i] = map[string]any{
+			"id": i, "name": fmt.Sprintf("item number %d", i), "score": float64(i) / 3, "active": i%2 == 0, "parent": nil,
+			"tags": []string{"red", "green", "a longer tag"}, "at": map[string]any{"x": 1.5, "y": 2.5},
+		}
+	}
+	p, err := Dumps(v, nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.SetBytes(int64(len(p)))
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := Dumps(v, nil); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkSalvage(b *testing.B) {
+	payload := benchPayloads["mixed"](value.Msgpack, 64<<20)
+	file, err := archive(payload, nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	obj := source.Memory("cut.msg", file[:len(payload)*3/4])
+	b.SetBytes(obj.Size())
+	for b.Loop() {
+		if _, err := Salvage(b.Context(), nowhere{}, obj, nil); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

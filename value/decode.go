@@ -97,9 +97,10 @@ type decoder struct {
 	keys    [slots]keySlot  // keys that were seen, by hash
 	long    [slots]string   // the same of more than maxWords bytes
 	texts   [slots]textSlot // short strings that were seen, by hash
-	kept    bool            // texts is not empty
-	scratch []byte          // of encodedKey
-	open    []bool          // of encodedKey: containers of indefinite length
+	kept    int             // slots of texts that were written, the first of them in filled
+	filled  [16]uint8
+	scratch []byte // of encodedKey
+	open    []bool // of encodedKey: containers of indefinite length
 }
 
 var decoders = sync.Pool{New: func() any { return new(decoder) }}
@@ -146,10 +147,14 @@ func (d *decoder) release() {
 	if cap(d.scratch) > textBlock {
 		d.scratch = nil
 	}
-	if d.kept {
+	if d.kept > len(d.filled) {
 		clear(d.texts[:])
-		d.kept = false
+	} else {
+		for _, i := range d.filled[:d.kept] {
+			d.texts[i] = textSlot{}
+		}
 	}
+	d.kept = 0
 	d.stack, d.typed = d.stack[:0], d.typed[:0]
 	decoders.Put(d)
 }

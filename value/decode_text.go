@@ -20,7 +20,8 @@ func (d *decoder) textValue(b []byte) (any, bool) {
 		return text, ok
 	}
 	x, y := words(b)
-	slot := &d.texts[wordsHash(x, y, n)%slots]
+	i := wordsHash(x, y, n) % slots
+	slot := &d.texts[i]
 	if slot.x == x && slot.y == y && slot.n == n && slot.boxed != nil {
 		return slot.boxed, true
 	}
@@ -29,7 +30,10 @@ func (d *decoder) textValue(b []byte) (any, bool) {
 	}
 	var boxed any = d.cut(b)
 	slot.x, slot.y, slot.n, slot.boxed = x, y, n, boxed
-	d.kept = true
+	if d.kept < len(d.filled) {
+		d.filled[d.kept] = uint8(i)
+	}
+	d.kept++
 	return boxed, true
 }
 

@@ -18,7 +18,7 @@ import (
 //
 // Besides the types listed at [ExtValue] it takes all Go numbers (a float32 is widened), types made from basic types,
 // arrays, slices, maps, structs and pointers to them, [Number], [OrderedMap], [Seq], [MapSeq] and [Raw]. []byte and
-// [N]byte are binary. A nil pointer, slice, map or interface is null.
+// [N]byte are binary. A nil pointer, slice, map or interface is null. A Raw of the other codec goes through [Transcode].
 //
 // The pairs of a Go map are written with string keys in the order of their bytes, integer keys in that of their numbers,
 // and all others in that of their encodings. Two keys with the same encoding are an error of class [fault.Conflict], in
@@ -346,10 +346,14 @@ func (e *encoder) simple(v SimpleValue) error {
 	return nil
 }
 
-// encoded copies bytes that hold one value.
+// encoded copies bytes that hold one value; those of the other codec are transcoded.
 func (e *encoder) encoded(c Codec, data []byte) error {
 	if c != e.c {
-		return invalid("encoded value in %s, the output is %s", c, e.c)
+		data, err := Transcode(nil, e.c, c, data, Limits{})
+		if err != nil {
+			return fault.New(fault.Invalid, "value", "encoded value").Because(err)
+		}
+		return e.content(data)
 	}
 	n, err := Skip(c, data, 1, Limits{})
 	if err != nil {

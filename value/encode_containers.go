@@ -225,13 +225,66 @@ func (e *encoder) orderedMap(m OrderedMap) error {
 		e.dst = AppendNull(e.dst, e.c)
 		return nil
 	}
-	return e.stream(len(m), func(yield func(k, v any) bool) {
-		for _, p := range m {
-			if !yield(p.Key, p.Value) {
-				return
+	names, double := namesOf(m)
+	switch {
+	case double != "":
+		return fault.New(fault.Conflict, "value", "key %q comes twice", cutText(double))
+	case !names:
+		return e.stream(len(m), func(yield func(k, v any) bool) {
+			for _, p := range m {
+				if !yield(p.Key, p.Value) {
+					return
+				}
+			}
+		}, math.MaxInt)
+	}
+	if err := e.enter(); err != nil {
+		return err
+	}
+	if err := e.mapHead(len(m)); err != nil {
+		return err
+	}
+	for _, p := range m {
+		if err := e.item(); err != nil {
+			return err
+		}
+		if err := e.string(p.Key.(string)); err != nil {
+			return e.underKey(err, p.Key)
+		}
+		if err := e.value(p.Value); err != nil {
+			return e.underKey(err, p.Key)
+		}
+	}
+	e.leave()
+	return nil
+}
+
+// namesOf reports whether all keys are strings, and then, in double, one that comes twice. The empty key is left to
+// the general way.
+func namesOf(m OrderedMap) (names bool, double string) {
+	var seen map[string]struct{}
+	if len(m) > smallSet {
+		seen = make(map[string]struct{}, len(m))
+	}
+	for i, p := range m {
+		name, ok := p.Key.(string)
+		if !ok || name == "" {
+			return false, ""
+		}
+		if seen != nil {
+			if _, ok := seen[name]; ok {
+				return false, name
+			}
+			seen[name] = struct{}{}
+			continue
+		}
+		for _, q := range m[:i] {
+			if q.Key == p.Key {
+				return false, name
 			}
 		}
-	}, math.MaxInt)
+	}
+	return true, ""
 }
 
 // mapSeq encodes a map that is made as it goes.

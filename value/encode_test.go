@@ -6,9 +6,11 @@ import (
 	"errors"
 	"io"
 	"iter"
+	"maps"
 	"math"
 	"math/big"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -82,6 +84,10 @@ func TestAppendGoValues(t *testing.T) {
 		{"number, float", Number("-1.5e3"), -1500.0},
 		{"number, integral float", Number("1.0"), 1.0},
 		{"raw", Raw{Msgpack, []byte{0x92, 1, 2}}, []any{int64(1), int64(2)}},
+		{"raw of the other codec", Raw{CBOR, []byte{0x9f, 1, 0x20, 0xff}}, []any{int64(1), int64(-1)}},
+		{"key of the other codec", map[any]any{EncodedKey{CBOR, "\x81\x20"}: 1}, map[any]any{EncodedKey{Msgpack, "\x91\xff"}: int64(1)}},
+		{"ordered map, many names", OrderedMap{{"k", 1}, {"j", 1}, {"i", 1}, {"h", 1}, {"g", 1}, {"f", 1}, {"e", 1}, {"d", 1}, {"", 1}},
+			map[string]any{"k": int64(1), "j": int64(1), "i": int64(1), "h": int64(1), "g": int64(1), "f": int64(1), "e": int64(1), "d": int64(1), "": int64(1)}},
 		{"seq", Seq{2, slices.Values([]any{1, "x"})}, []any{int64(1), "x"}},
 		{"seq that is counted", Seq{-1, slices.Values([]any{1, "x"})}, []any{int64(1), "x"}},
 		{"empty seq", Seq{}, []any{}},
@@ -144,6 +150,33 @@ func TestAppendOrder(t *testing.T) {
 	}
 }
 
+// Maps whose keys are remembered are written like those that are sorted anew.
+func TestAppendShapes(t *testing.T) {
+	wide := map[string]any{}
+	for i := range 100 {
+		wide[strings.Repeat("k", i%7)+strconv.Itoa(i)] = i
+	}
+	documents := []map[string]any{
+		{"b": 1, "a": 2}, {"b": 3, "a": 4}, {"b": 5, "c": 6}, {"a": 7, "b": map[string]any{"b": 8, "a": 9}}, {},
+		{strings.Repeat("long", 300): 1, "a": 2}, {"c": 1, "a": 2}, {"a": 1, "d": 2}, {"a": 1, "e": 2}, wide, wide,
+	}
+	for range 5 {
+		for _, m := range documents {
+			pairs := OrderedMap{}
+			for _, k := range slices.Sorted(maps.Keys(m)) {
+				pairs = append(pairs, Pair{k, m[k]})
+			}
+			for _, c := range []Codec{Msgpack, CBOR} {
+				got, err := Append(nil, c, []any{m, m})
+				want, err2 := Append(nil, c, []any{pairs, pairs})
+				if err != nil || err2 != nil || !bytes.Equal(got, want) {
+					t.Fatalf("%v: %v, %v\n%x\n%x", m, err, err2, got, want)
+				}
+			}
+		}
+	}
+}
+
 type loop struct{ Next *loop }
 
 type loopPointer *loopPointer
@@ -182,6 +215,10 @@ func TestAppendErrors(t *testing.T) {
 		{"list in itself", list, fault.Limit, "nested deeper than 1000"},
 		{"map in itself", dict, fault.Limit, "again/again/again"},
 		{"double key", OrderedMap{{"a", 1}, {"b", 1}, {"a", 1}}, fault.Conflict, `value: key "a" comes twice`},
+		{"double key among names", OrderedMap{{"a", 1}, {"b", 1}, {"c", 1}, {"d", 1}, {"e", 1}, {"f", 1}, {"g", 1}, {"h", 1}, {"i", 1}, {"a", 1}},
+			fault.Conflict, `value: key "a" comes twice`},
+		{"double empty key", OrderedMap{{"", 1}, {"b", 1}, {"", 1}}, fault.Conflict, `value: key "" comes twice`},
+		{"raw that the codec has not", Raw{CBOR, []byte{0xf7}}, fault.Invalid, "value: encoded value: value: "},
 		{"double key among many", []any{many}, fault.Conflict, `value: 0: key "7" comes twice`},
 		{"double key of two types", map[any]any{int8(1): 1, int64(1): 2}, fault.Conflict, `value: key "1" comes twice`},
 		{"double key in a stream", MapSeq{2, pairsOf("a", 1, "a", 2)}, fault.Conflict, `value: key "a" comes twice`},

@@ -234,15 +234,13 @@ func (w *JSONWriter) WriteSection(c Codec, src io.ReaderAt, off, size int64) err
 
 // nothingLeft checks that the value that was written is the last one of s.
 func (w *JSONWriter) nothingLeft(s *Scanner) error {
-	at := s.Offset()
-	switch err := s.Next(); err {
-	case io.EOF:
-		return nil
-	case nil:
-		return w.fail(corrupt("more bytes after the value").At(at))
-	default:
+	if s.fill(1); s.pos < len(s.buf) {
+		return w.fail(corrupt("more bytes after the value").At(s.Offset()))
+	}
+	if err := s.Next(); err != io.EOF {
 		return w.fail(err)
 	}
+	return nil
 }
 
 // BeginArray begins an array, as a value of the container that is open.

@@ -96,7 +96,7 @@ type openIndefinite struct {
 
 const (
 	breakByte = 0xff
-	// unknownLeft stands for "no one knows how much is left". It leaves room for the sums of counts.
+	// unknownLeft stands for "no one knows how much is left", and for more. It leaves room for the sums of counts.
 	unknownLeft = math.MaxInt / 2
 )
 
@@ -113,6 +113,7 @@ var errMore = errors.New("more bytes are needed")
 func (k *skipper) run(p []byte, left int) (pos int, err error) {
 	t, short := &steps[k.codec], shortStrings[k.codec]
 	need := k.need
+	left = min(left, unknownLeft)
 	for {
 		for need > 0 && pos < len(p) {
 			b := p[pos]

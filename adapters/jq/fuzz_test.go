@@ -19,7 +19,7 @@ func FuzzSplit(f *testing.F) {
 	}
 	const documents = 4
 	var nodes [documents]msglc.Node
-	var texts [documents]string
+	var values [documents]any
 	for i := range nodes {
 		g := random{Rand: rand.New(rand.NewPCG(uint64(i), 3)), codec: value.Msgpack + value.Codec(i%2)}
 		payload := fromJSON(f, g.codec, `{"a":{"b":{"c":1},"id":7},"b":[1,2.5,"x",null,[true]],"id":2,"runs":[{"id":1,"energy":[1.5,2.0]},{"id":2,"energy":[]},{"id":"x"}],"s":"a b"}`)
@@ -31,7 +31,10 @@ func FuzzSplit(f *testing.F) {
 		if err := nodes[i].WriteJSON(context.Background(), &text, nil, nil); err != nil {
 			f.Fatal(err)
 		}
-		texts[i] = text.String()
+		var err error
+		if values[i], err = parse(&text); err != nil {
+			f.Fatal(err)
+		}
 	}
 	f.Fuzz(func(t *testing.T, program string, pick uint8) {
 		if strings.Contains(program, "now") || strings.Contains(program, "local") { // the clock
@@ -42,13 +45,13 @@ func FuzzSplit(f *testing.F) {
 		i := int(pick % documents)
 		s := defaultSizes
 		s.container *= int64(pick / documents % 2)
-		want := plainly(ctx, program, texts[i], &value.JSONOptions{})
+		want := plainly(ctx, program, values[i], &value.JSONOptions{})
 		got := ours(ctx, program, nodes[i], &value.JSONOptions{}, s)
 		if ctx.Err() != nil {
 			return
 		}
 		if got.String() != want.String() {
-			t.Errorf("%s\nof %.1000s\ngot\n%.2000s\nwant\n%.2000s", program, texts[i], got, want)
+			t.Errorf("%s\nof %.1000v\ngot\n%.2000s\nwant\n%.2000s", program, values[i], got, want)
 		}
 	})
 }

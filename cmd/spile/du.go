@@ -20,7 +20,7 @@ func newDu(e *env) *cobra.Command {
 		Short: "Show where the bytes are, largest first",
 		Long: `Du shows how many bytes of the file the values below PATH, or below the root, take, largest first. It reads the
 table of contents alone and no payload, so it takes the same time for a file of any size. Values without an entry of
-their own are counted in the value around them.`,
+their own are counted in the value around them. Of a JSON file the bytes are those of its CBOR form.`,
 		Example:           `  seq 100000 | paste -sd, | sed 's/.*/{"runs":[&],"seed":42}/' | spile pack - -o run.msg && spile du run.msg`,
 		Args:              arguments(1, 2),
 		ValidArgsFunction: completePath(e, &in),

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/spilehq/spile/fault"
 )
@@ -47,9 +48,9 @@ func (e *env) finish(ctx context.Context, err error) int {
 	var said silent
 	switch {
 	case status == statusInterrupted:
-		e.message("interrupted")
+		e.say("interrupted")
 	case status != statusDone && status != statusPartial && !errors.As(err, &said):
-		e.message("%s", message(err))
+		e.say("%s", message(err))
 	}
 	e.printReceipt()
 	return status
@@ -72,13 +73,18 @@ func (e *env) status(ctx context.Context, err error) int {
 	return statusFailed
 }
 
-// message prints one line on standard error.
-func (e *env) message(format string, args ...any) {
-	text := fmt.Sprintf(format, args...)
-	fmt.Fprintf(e.stderr, "spile: %s\n", strings.Join(strings.FieldsFunc(text, isBreak), " "))
+// say prints one line on standard error, whatever the names in it hold.
+func (e *env) say(format string, args ...any) {
+	line := []byte("spile: ")
+	for _, r := range fmt.Sprintf(format, args...) {
+		if isControl(r) {
+			line = fmt.Appendf(line, `\u%04x`, r)
+		} else {
+			line = utf8.AppendRune(line, r)
+		}
+	}
+	e.stderr.Write(append(line, '\n'))
 }
-
-func isBreak(r rune) bool { return r == '\n' || r == '\r' }
 
 // message is the text of an error, without the package in front, which is of no use here.
 func message(err error) string {

@@ -41,7 +41,7 @@ type infoReport struct {
 	Offset  int64    `json:"offset"`
 	Payload section  `json:"payload"`
 	TOC     *section `json:"toc,omitempty"`
-	Form    string   `json:"form"`
+	Form    string   `json:"form,omitempty"`
 	Kind    string   `json:"kind"`
 	Length  *int64   `json:"length,omitempty"`
 	Sidecar string   `json:"sidecar,omitempty"`
@@ -83,7 +83,9 @@ func (e *env) info(ctx context.Context, file string, in *sourceFlags, out *table
 	if r.Sidecar != "" {
 		row("sidecar", "%s", oneLine(r.Sidecar))
 	}
-	row("form", "%s", r.Form)
+	if r.Form != "" {
+		row("form", "%s", r.Form)
+	}
 	if r.Length != nil {
 		row("root", "%s of %d", r.Kind, *r.Length)
 	} else {
@@ -99,8 +101,7 @@ func (d *document) report(ctx context.Context, offset int64) (*infoReport, error
 		Payload: section{in.PayloadStart, in.PayloadSize}, Form: in.Form.String(), Sidecar: in.Sidecar,
 	}
 	if d.format == formatJSON { // what was read is a temporary document
-		r.Codec, r.Payload = "json", section{offset, d.size - offset}
-		r.Form = "leaf"
+		r.Codec, r.Payload, r.Form = "json", section{offset, d.size - offset}, ""
 	} else if in.TOCSize > 0 {
 		r.TOC = &section{in.TOCStart, in.TOCSize}
 	}

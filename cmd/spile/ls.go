@@ -20,7 +20,8 @@ func newLs(e *env) *cobra.Command {
 		Use:   "ls FILE [PATH] [flags]",
 		Short: "List the children of a node",
 		Long: `Ls lists the children of the list or map at PATH, or of the root: kind, length of lists and maps, stored bytes, and
-a path that get takes. Of a value that has no children it prints the value's own line.
+a path that get takes. Of a value that has no children it prints the value's own line. Of a JSON file the bytes are
+those of its CBOR form.
 
 ` + pathHelp,
 		Example:           `  echo '{"runs":[{"energy":-1.5},{"energy":-2.5}]}' | spile ls - runs`,

@@ -83,9 +83,13 @@ func openDocument(ctx context.Context, obj source.Object, e *env, f *sourceFlags
 	case formatJSON:
 		d.Reader, err = e.openJSON(ctx, obj, f)
 	default:
-		err = fault.New(fault.UnsupportedVersion, "", "is a %s file, which this version does not read yet", d.format)
+		err = unreadable(d.format)
 	}
 	return d, err
+}
+
+func unreadable(f format) error {
+	return fault.New(fault.UnsupportedVersion, "", "is a %s file, which this version does not read yet", f)
 }
 
 // from is what lies in obj from the offset on.

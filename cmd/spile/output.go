@@ -58,7 +58,6 @@ func (s *stdout) Write(p []byte) (int, error) {
 
 // jsonFlags say how values are printed.
 type jsonFlags struct {
-	pretty bool
 	value.JSONOptions
 }
 
@@ -88,7 +87,7 @@ func (f *jsonFlags) addPretty(flags *pflag.FlagSet) {
 // losses says on standard error what a conversion could not keep.
 func (e *env) losses(name string, losses *value.Losses) {
 	for loss := range losses.All() {
-		e.message("%s: %s", name, loss)
+		e.say("%s: %s", name, loss)
 	}
 }
 

@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"io"
 
 	"github.com/spf13/cobra"
 
+	"github.com/spilehq/spile/fault"
 	"github.com/spilehq/spile/msglc"
 	"github.com/spilehq/spile/source"
 	"github.com/spilehq/spile/value"
@@ -18,7 +20,8 @@ func newPack(e *env) *cobra.Command {
 		Short: "Make a document of JSON, MessagePack or CBOR",
 		Long: `Pack encodes JSON, MessagePack or CBOR as a document. Integers and lengths take their shortest form, floats keep their
 width, pairs their order. It streams: an input of any length takes the same memory. A document as input is packed
-anew, with the flags that are given.`,
+anew, with the flags that are given, and a combined one becomes a plain one. What the codec of the document has no form
+for, such as most CBOR tags in MessagePack, is an error.`,
 		Example:           `  echo '{"runs":[{"energy":-1.5},{"energy":-2.5}]}' | spile pack - -o run.msg`,
 		Args:              arguments(1, 1),
 		ValidArgsFunction: completeFiles(1),
@@ -28,7 +31,7 @@ anew, with the flags that are given.`,
 	}
 	in.add(cmd.Flags())
 	w.addOutput(cmd.Flags())
-	w.addCodec(cmd.Flags(), "the codec of the document (msgpack)")
+	w.addCodec(cmd.Flags(), "the codec of the document (that of INPUT, msgpack for JSON)")
 	w.addTOC(cmd.Flags())
 	cmd.Flags().BoolVar(&in.lossless, "lossless", false, "fail where something cannot be kept, instead of saying so")
 	return cmd
@@ -41,25 +44,128 @@ func (e *env) pack(ctx context.Context, file string, in *sourceFlags, w *writeFl
 	if err := in.check(); err != nil {
 		return err
 	}
-	obj, err := e.object(ctx, file, in)
+	d, obj, err := e.packInput(ctx, file, in)
 	if err != nil {
 		return err
 	}
 	defer obj.Close()
-	f := in.format
-	if f == anyFormat {
-		if f, err = detect(ctx, obj, int64(in.offset), in.magic); err != nil {
-			return named(err, obj.Name())
+	o := w.options(in)
+	if o.Codec == 0 {
+		o.Codec = d.codec()
+	}
+	return e.write(ctx, "pack", w.output, func(out output) error {
+		if d.format == formatJSON {
+			return e.packJSON(ctx, out, obj, in, o)
+		}
+		return named(packBinary(ctx, out, obj, d, o), obj.Name())
+	})
+}
+
+// packInput opens what pack reads. JSON is not opened as a document, which would pack it twice.
+func (e *env) packInput(ctx context.Context, file string, in *sourceFlags) (*document, source.Object, error) {
+	obj, err := e.object(ctx, file, in)
+	if err != nil {
+		return nil, nil, err
+	}
+	d := &document{name: obj.Name(), size: obj.Size(), format: in.format}
+	if d.format == anyFormat {
+		d.format, err = detect(ctx, obj, int64(in.offset), in.magic)
+	}
+	switch {
+	case err != nil:
+	case d.format == formatMsglc:
+		d.Reader, err = msglc.Open(ctx, obj, in.options())
+	case d.format == formatJSON || d.format.codec() != 0:
+		obj, err = from(obj, in.offset)
+	default:
+		err = unreadable(d.format)
+	}
+	if err != nil {
+		obj.Close()
+		return nil, nil, named(err, d.name)
+	}
+	return d, obj, nil
+}
+
+// codec is the codec that packing keeps.
+func (d *document) codec() value.Codec {
+	switch {
+	case d.format == formatMsglc:
+		return d.Info().Codec
+	case d.format == formatCBOR:
+		return value.CBOR
+	}
+	return value.Msgpack
+}
+
+// packBinary writes the document of what is encoded already, in the plain form of the codec.
+func packBinary(ctx context.Context, dst msglc.Target, obj source.Object, d *document, o *msglc.WriteOptions) error {
+	w, err := msglc.NewWriter(dst, o)
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	bytes := source.AsReaderAt(ctx, obj)
+	if d.format == formatMsglc {
+		err = packArchive(ctx, w, bytes, d.Reader, o)
+	} else {
+		err = value.TranscodeAt(w, o.Codec, d.format.codec(), bytes, obj.Size(), o.Limits)
+	}
+	if err != nil {
+		return err
+	}
+	return w.Close()
+}
+
+// packArchive writes the value of an archive: that of a combined one is made of the values of its parts.
+func packArchive(ctx context.Context, w io.Writer, bytes io.ReaderAt, r *msglc.Reader, o *msglc.WriteOptions) error {
+	in := r.Info()
+	if in.Form != msglc.Combined {
+		payload := io.NewSectionReader(bytes, in.PayloadStart, in.PayloadSize)
+		err := value.TranscodeAt(w, o.Codec, in.Codec, payload, in.PayloadSize, o.Limits)
+		return fault.Shift(err, in.PayloadStart)
+	}
+	root := r.Root()
+	kind, err := root.Kind(ctx)
+	if err != nil {
+		return err
+	}
+	n, err := root.Len(ctx)
+	if err != nil {
+		return err
+	}
+	head := value.AppendArrayHeader(nil, o.Codec, int(n))
+	if kind == value.Map {
+		head = value.AppendMapHeader(nil, o.Codec, int(n))
+	}
+	if _, err := w.Write(head); err != nil {
+		return err
+	}
+	for child, err := range root.Children(ctx) {
+		if err != nil {
+			return err
+		}
+		if child.Key.Data != nil {
+			key, err := value.Transcode(nil, o.Codec, child.Key.Codec, child.Key.Data, o.Limits)
+			if err != nil {
+				return err
+			}
+			if _, err := w.Write(key); err != nil {
+				return err
+			}
+		}
+		part, err := child.Node.Archive(ctx)
+		if err != nil {
+			return err
+		}
+		if part == r {
+			return fault.New(fault.Invalid, "", "combined file with a part that is no document").On(pathText(msglc.Path{child.Step()}))
+		}
+		if err := packArchive(ctx, w, bytes, part, o); err != nil {
+			return err
 		}
 	}
-	_ = f
-	return e.write(ctx, "pack", w.output, func(out output) error {
-		o := w.options(in)
-		if o.Codec == 0 {
-			o.Codec = value.Msgpack
-		}
-		return e.packJSON(ctx, out, obj, in, o)
-	})
+	return nil
 }
 
 // packJSON writes the document of a JSON text.

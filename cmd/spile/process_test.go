@@ -42,7 +42,7 @@ func start(t *testing.T, setup func(*process), args ...string) *process {
 
 func (p *process) end(t *testing.T) int {
 	t.Helper()
-	timer := time.AfterFunc(20*time.Second, func() { p.Process.Kill() })
+	timer := time.AfterFunc(time.Minute, func() { p.Process.Kill() })
 	defer timer.Stop()
 	var exit *exec.ExitError
 	if err := p.Wait(); err != nil && !errors.As(err, &exit) {

@@ -60,7 +60,7 @@ func (e *env) salvage(ctx context.Context, file string, in *sourceFlags, w *writ
 	}
 	for _, b := range report.Breaks {
 		e.partial = true
-		e.message("%s: %s (offset %#x)", obj.Name(), lost(b), b.Offset)
+		e.say("%s: %s (offset %#x)", obj.Name(), lost(b), b.Offset)
 	}
 	return nil
 }

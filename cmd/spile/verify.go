@@ -84,7 +84,7 @@ func (e *env) verify(ctx context.Context, files []string, deep bool, in *sourceF
 		}
 		if err != nil {
 			bad++
-			e.message("%s", message(err))
+			e.say("%s", message(err))
 			if failed == nil || errors.Is(err, fault.Changed) {
 				failed = err
 			}
@@ -127,7 +127,7 @@ func (e *env) verifyFile(ctx context.Context, file string, deep bool, in *source
 	deep = deep || d.Info().TOCSize == 0
 	return named(d.Verify(ctx, deep, func(f msglc.Finding) {
 		if f.Note {
-			e.message("%s: note: %s", file, newFinding(f.Err).line(file))
+			e.say("%s: note: %s", file, newFinding(f.Err).line(file))
 			return
 		}
 		found(f.Err)

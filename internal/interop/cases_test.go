@@ -86,7 +86,7 @@ func cases() []testCase {
 		{name: "500 integers", doc: ints(500)},
 		{name: "1000 floats", doc: floats(1000)},
 		{name: "5000 floats in a map", large: true, doc: m("x", floats(5000), "y", m("z", floats(33)), "n", 7)},
-		{name: "60000 small integers", large: true, doc: list(60000, func(i int) any { return i % 100 })},
+		{name: "20000 small integers", large: true, doc: list(20000, func(i int) any { return i % 100 })},
 		{name: "mixed small items", doc: list(700, func(i int) any {
 			return []any{i, float64(i), fmt.Sprint(i), i%2 == 0, nil, []any{i, i + 1}, m("i", i)}[i%7]
 		})},

@@ -152,6 +152,16 @@ func (p *original) dump(path string, typedValue any, f format) ([]byte, error) {
 	return os.ReadFile(path)
 }
 
+// dumpJSON has the original write the value of a JSON text.
+func (p *original) dumpJSON(path, text string, f format) ([]byte, error) {
+	r := f.request("dump", path)
+	r["json"], r["backend"] = text, f.backend
+	if err := p.call(nil, r); err != nil {
+		return nil, err
+	}
+	return os.ReadFile(path)
+}
+
 // read has the original read the full values at some paths. A path is nil for the whole, a string, or a list of typed JSON.
 func (p *original) read(path string, f format, cached bool, paths ...any) ([]answer, error) {
 	r := f.request("read", path)

@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/spilehq/spile/msglc"
 	"github.com/spilehq/spile/source"
+	"github.com/spilehq/spile/value"
 )
 
 // TestIndex indexes payloads that the original wrote. The result is what the original makes of the same value, and a
@@ -43,6 +45,44 @@ func TestIndex(t *testing.T) {
 				}
 				readByUs(t, r, text(typed(c.doc)), c.doc)
 			})
+		}
+	}
+}
+
+// TestJSON packs JSON text; the original packs what Python's json module makes of it.
+func TestJSON(t *testing.T) {
+	p := needOriginal(t)
+	texts := []string{
+		`null`, ` [ ] `, `{}`, `"\u00e4\ud83d\ude00\n\/\\"`,
+		`[0, -1, 127, 128, 255, 256, 65535, 65536, 4294967296, 9007199254740993, 18446744073709551615, -9223372036854775808]`,
+		`[0.0, -0.0, 1.0, 1e3, 1E+2, 0.1, 2.5e-8, 123456789.123456789, 5e-324, 1.7976931348623157e308]`,
+		`{"b": {"z": 1, "a": [true, false, null]}, "": [], "a": {"": {}}, "日本": "\u0000"}`,
+	}
+	var long strings.Builder
+	for i := range 3000 {
+		fmt.Fprintf(&long, `%s{"id": %d, "x": [%d.5, %d, "%d"]}`, strings.Repeat(",", min(i, 1)), i, i, i*i*i, i)
+	}
+	texts = append(texts, "["+long.String()+"]")
+	for _, text := range texts {
+		for _, codec := range []string{"msgpack", "cbor"} {
+			f := format{codec: codec, backend: "python", threshold: 300, trivial: 20}
+			path := filepath.Join(t.TempDir(), "doc.msg")
+			theirs, err := p.dumpJSON(path, text, f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ours := toFile(t, path, func(dst *source.AtomicFile) error {
+				w, err := msglc.NewWriter(dst, f.write())
+				if err != nil {
+					return err
+				}
+				defer w.Close()
+				if err := value.ReadJSON(w, strings.NewReader(text), int64(len(text)), codecOf(codec), nil, nil); err != nil {
+					return err
+				}
+				return w.Close()
+			})
+			sameBytes(t, fmt.Sprintf("%s of %.40s", codec, text), ours, theirs)
 		}
 	}
 }

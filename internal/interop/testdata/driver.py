@@ -112,8 +112,10 @@ def has_rust():
 
 
 def dump(req):
+    """Writes a value in typed JSON, or what the json module makes of a text."""
     options(req)
-    msglc.dump(req["path"], untype(req["value"]), backend=req["backend"], packer=CODECS[req["codec"]])
+    value = json.loads(req["json"]) if "json" in req else untype(req["value"])
+    msglc.dump(req["path"], value, backend=req["backend"], packer=CODECS[req["codec"]])
 
 
 def read(req):

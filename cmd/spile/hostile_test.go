@@ -1,0 +1,129 @@
+package main
+
+import (
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// everyVerb are command lines that read FILE and, some of them, write OUT.
+var everyVerb = []string{
+	"info FILE", "ls FILE", "get FILE a", "cat FILE", "du --levels 5 FILE", "toc FILE", "verify FILE", "verify --deep FILE",
+	"unpack FILE -o OUT", "extract FILE a -o OUT", "pack FILE -o OUT", "index FILE -o OUT", "index --sidecar FILE -o OUT",
+	"combine FILE FILE -o OUT", "repair FILE -o OUT", "salvage FILE -o OUT", "query FILE .a",
+}
+
+// tryEveryVerb demands of each verb that it fails as a command should, or ends with a result.
+func tryEveryVerb(t *testing.T, file string) {
+	t.Helper()
+	dir := t.TempDir()
+	for _, line := range everyVerb {
+		args := strings.Fields(line)
+		writes := false
+		for i, arg := range args {
+			switch arg {
+			case "FILE":
+				args[i] = file
+			case "OUT":
+				args[i], writes = filepath.Join(dir, "out"), true
+			}
+		}
+		begun := time.Now()
+		out, errs, status := command(t, args...)
+		if took := time.Since(begun); took > 10*time.Second {
+			t.Errorf("%s: %v", line, took)
+		}
+		failed := status == statusFailed
+		switch {
+		case status != statusDone && status != statusPartial && !failed:
+			t.Errorf("%s: status %d, %s", line, status, errs)
+		case args[0] == "verify" && failed:
+			if out == "" || errs != "" {
+				t.Errorf("%s: no finding, %s", line, errs)
+			}
+		case failed && (out != "" || !strings.HasPrefix(errs, "spile: "+file+": ") || strings.Count(errs, "\n") != 1):
+			t.Errorf("%s: standard output %q, standard error %q", line, out, errs)
+		}
+		left, err := os.ReadDir(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if wrote := len(left) > 0; wrote != (writes && !failed) {
+			t.Errorf("%s: status %d, and the folder holds %v", line, status, left)
+		}
+		os.Remove(filepath.Join(dir, "out"))
+	}
+}
+
+// TestHostile gives every verb the hostile files of the conformance vectors.
+func TestHostile(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join(vectorFolder, "bad_*.msg"))
+	if err != nil || len(files) < 15 {
+		t.Fatalf("%d files in %s, %v", len(files), vectorFolder, err)
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) { tryEveryVerb(t, file) })
+	}
+}
+
+// TestDamaged gives every verb files of all formats with some bytes changed, cut off or put in.
+func TestDamaged(t *testing.T) {
+	dir := t.TempDir()
+	document := filepath.Join(dir, "document")
+	text := `{"a":[1,2.5,"text",{"b":null,"c":[true,false]}],"d":{"e":"` + strings.Repeat("long ", 30) + `","f":[[],{}]}}`
+	sources := []string{text}
+	if err := os.WriteFile(filepath.Join(dir, "text"), []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, codec := range []string{"msgpack", "cbor"} {
+		for _, line := range []string{
+			"pack --threshold 16 --trivial 4 --codec " + codec + " DIR/text -o DIR/document",
+			"unpack DIR/document -o DIR/plain",
+			"combine --codec " + codec + " x=DIR/document a=DIR/document -o DIR/combined",
+		} {
+			if _, errs, status := command(t, strings.Fields(strings.ReplaceAll(line, "DIR", dir))...); status != 0 {
+				t.Fatal(errs)
+			}
+		}
+		for _, name := range []string{"document", "plain", "combined"} {
+			content, err := os.ReadFile(filepath.Join(dir, name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			sources = append(sources, string(content))
+		}
+	}
+	rounds := 12
+	if testing.Short() {
+		rounds = 2
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	for range rounds {
+		for _, source := range sources {
+			b := []byte(source)
+			for range 1 + r.IntN(3) {
+				i := r.IntN(len(b))
+				switch r.IntN(4) {
+				case 0:
+					b[i] ^= 1 << r.IntN(8)
+				case 1:
+					b[i] = byte(r.Uint32())
+				case 2:
+					b = append(b[:i:i], append([]byte{byte(r.Uint32())}, b[i:]...)...)
+				case 3:
+					b = b[:i+1]
+				}
+			}
+			if err := os.WriteFile(document, b, 0o666); err != nil {
+				t.Fatal(err)
+			}
+			tryEveryVerb(t, document)
+			if t.Failed() {
+				t.Fatalf("with the bytes %q", b)
+			}
+		}
+	}
+}
