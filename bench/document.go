@@ -1,12 +1,14 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"math/big"
 	"math/rand/v2"
 
 	"github.com/fxamacker/cbor/v2"
+	"github.com/vmihailenco/msgpack/v5"
 )
 
 var words = []string{"alpha", "bravo", "charlie delta", "échantillon", "echo/foxtrot", "golf \"quoted\"", "hôtel", "india"}
@@ -50,6 +52,7 @@ func (s *recordSource) record() record {
 type document struct {
 	records records
 	msgpack []byte
+	narrow  []byte // the same in MessagePack with 8 pairs in each record
 	cbor    []byte
 	json    []byte
 }
@@ -67,11 +70,27 @@ func newDocument(size int) (*document, error) {
 	if d.msgpack, err = d.records.MarshalMsg(nil); err != nil {
 		return nil, err
 	}
+	if d.narrow, err = d.encodeNarrow(); err != nil {
+		return nil, err
+	}
 	if d.cbor, err = cbor.Marshal(d.records); err != nil {
 		return nil, err
 	}
 	d.json, err = json.Marshal(d.records)
 	return d, err
+}
+
+// encodeNarrow encodes the records with 8 pairs each.
+func (d *document) encodeNarrow() ([]byte, error) {
+	list := make([]narrowRecord, len(d.records))
+	for i, r := range d.records {
+		list[i] = narrowRecord{r.ID, r.Name, r.Host, r.Active, r.Score, r.Count, r.Tags, r.Pos}
+	}
+	var b bytes.Buffer
+	enc := msgpack.NewEncoder(&b)
+	enc.UseCompactInts(true)
+	err := enc.Encode(list)
+	return b.Bytes(), err
 }
 
 func encodedRecord(r *record) int {

@@ -101,7 +101,7 @@ func (s *setup) packOnce(spile string, shape *jsonShape) (row, error) {
 	}
 	r := row{
 		Section: "memory", Job: fmt.Sprintf("peak memory of spile pack, %s of JSON, %s", bytesText(float64(s.pack)), shape.name),
-		Ours: figure{Value: float64(peak), Unit: byteCount},
+		Ours: figure{Value: float64(peak), Unit: memory},
 		Note: fmt.Sprintf("%s, %s/s", duration(took), bytesText(float64(s.pack)/took)),
 	}
 	r.atMost(float64(peak), 256<<20, "256 MiB")

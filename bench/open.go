@@ -83,6 +83,9 @@ func (s *setup) besideOriginal(file, size string, jobs []job) ([]row, error) {
 	var rows []row
 	for i, p := range positions {
 		j := &jobs[i]
+		if s.jobs != nil && !s.jobs.MatchString(j.name) {
+			continue
+		}
 		progress("  %s, %s", size, j.name)
 		ours, theirs, err := s.alternate(j, o, file, deepPath(runsOf(int64(s.archive)), p.at))
 		if err != nil {
@@ -100,7 +103,7 @@ func (s *setup) besideOriginal(file, size string, jobs []job) ([]row, error) {
 
 // alternate measures one opening and the same by the original, in turns.
 func (s *setup) alternate(j *job, o *original, file, path string) (ours, theirs measurement, err error) {
-	first, err := o.open(file, path, 1)
+	first, err := o.open(file, path, 1, s.cpu)
 	if err != nil {
 		return ours, theirs, err
 	}
@@ -119,7 +122,7 @@ func (s *setup) alternate(j *job, o *original, file, path string) (ours, theirs 
 	var times []float64
 	original := func() error {
 		time.Sleep(time.Millisecond) // the collector of this process may still be at work
-		answer, err := o.open(file, path, n)
+		answer, err := o.open(file, path, n, s.cpu)
 		m, _ := median(answer.Seconds)
 		times = append(times, m)
 		return err

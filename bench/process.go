@@ -187,7 +187,7 @@ func (s *setup) peakOfGet(spile, file string) ([]row, error) {
 		}
 		r := row{
 			Section: "process", Job: fmt.Sprintf("peak memory of spile get, %s, %s", bytesText(float64(s.archive)), p.name),
-			Ours: figure{Value: float64(peak), Unit: byteCount},
+			Ours: figure{Value: float64(peak), Unit: memory},
 		}
 		r.atMost(float64(peak), 64<<20, "64 MiB")
 		rows = append(rows, r)

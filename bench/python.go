@@ -108,8 +108,8 @@ type opened struct {
 	Bytes   float64   `json:"bytes"` // read by one opening
 }
 
-func (o *original) open(path, at string, n int) (opened, error) {
+func (o *original) open(path, at string, n int, cpu bool) (opened, error) {
 	var answer opened
-	err := o.ask(map[string]any{"op": "open", "path": path, "at": at, "n": n}, &answer)
+	err := o.ask(map[string]any{"op": "open", "path": path, "at": at, "n": n, "cpu": cpu}, &answer)
 	return answer, err
 }

@@ -38,7 +38,7 @@ type unit string
 
 const (
 	seconds   unit = "s"
-	byteCount unit = "B"
+	memory    unit = "B"
 	perSecond unit = "1/s"
 	share     unit = "%"
 )
@@ -51,8 +51,8 @@ func (f figure) String() string {
 			s += ", " + bytesText(f.Throughput) + "/s"
 		}
 		return s
-	case byteCount:
-		return bytesText(f.Value)
+	case memory:
+		return significant(f.Value/(1<<20)) + " MiB"
 	case perSecond:
 		return count(f.Value) + "/s"
 	case share:

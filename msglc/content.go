@@ -150,7 +150,7 @@ func (n Node) fast() bool {
 
 func (n Node) blocksValue(ctx context.Context, b *budget) (any, error) {
 	var list []any
-	err := n.eachBlock(ctx, func(blk block) error {
+	err := n.eachBlock(ctx, 0, func(blk block) error {
 		if err := b.take(n, blk.end-blk.start); err != nil {
 			return err
 		}
@@ -312,7 +312,7 @@ func (n Node) writeBlocksJSON(ctx context.Context, jw *value.JSONWriter, b *budg
 	if err := jw.BeginArray(); err != nil {
 		return err
 	}
-	err := n.eachBlock(ctx, func(blk block) error {
+	err := n.eachBlock(ctx, 0, func(blk block) error {
 		if err := b.take(n, blk.end-blk.start); err != nil {
 			return err
 		}

@@ -167,8 +167,8 @@ func (n Node) lookupInside(ctx context.Context, want []byte, key value.Raw) (Nod
 	return n.at(from, to), nil
 }
 
-// eachInside yields the items or pairs of a container by scanning it.
-func (n Node) eachInside(ctx context.Context, yield func(Child, error) bool) error {
+// eachInside yields the items or pairs of a container, from the first on, by scanning it.
+func (n Node) eachInside(ctx context.Context, first int64, yield func(Child, error) bool) error {
 	kind, err := n.Kind(ctx)
 	if err != nil {
 		return err
@@ -204,6 +204,9 @@ func (n Node) eachInside(ctx context.Context, yield func(Child, error) bool) err
 		}
 		if s.Kind == value.End {
 			return nil
+		}
+		if i < first {
+			continue
 		}
 		child.Node = n.at(from, s.Offset())
 		if !yield(child, nil) {

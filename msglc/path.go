@@ -277,3 +277,17 @@ func parseIndex(text string) (int64, bool) {
 	}
 	return i, true
 }
+
+// keyText is the JSON text of a key, for messages and for a step {…}.
+func keyText(key value.Raw) string {
+	text, err := value.AppendJSON(nil, key.Codec, key.Data, value.Limits{}, keyJSON, nil)
+	if err != nil {
+		return "?"
+	}
+	return string(text)
+}
+
+// keyJSON is how keys are printed inside a path and in messages: nothing is refused.
+var keyJSON = &value.JSONOptions{
+	NonFinite: value.NonFiniteString, InvalidUTF8: value.UTF8Replace, Keys: value.KeysPairs, Dup: value.DupAll,
+}

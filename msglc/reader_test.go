@@ -415,3 +415,53 @@ func TestSlices(t *testing.T) {
 		}
 	}
 }
+
+// TestSliceForms takes slices of lists in all forms, forwards and backwards, and slices of slices, and compares them
+// with Go's.
+func TestSliceForms(t *testing.T) {
+	long, numbers := make([]any, 150), make([]any, 150)
+	for i := range long {
+		long[i], numbers[i] = strings.Repeat("z", 30)+fmt.Sprint(i), int64(i*1000)
+	}
+	for name, list := range map[string][]any{"table": long, "blocks": numbers} {
+		for _, threshold := range []int64{32, 1 << 20} { // the second makes the list a leaf
+			r := open(t, dumps(t, list, &WriteOptions{Threshold: threshold, Trivial: 8}), nil)
+			for _, s := range [][3]int64{{0, 150, 1}, {10, 20, 1}, {149, 150, 1}, {3, 140, 7}, {140, 3, -1}, {149, -200, -13}, {5, 5, 1}, {100, 101, 50}} {
+				want := []any{}
+				for i := s[0]; s[2] > 0 && i < s[1] || s[2] < 0 && i > s[1] && i >= 0; i += s[2] {
+					want = append(want, list[i])
+				}
+				n, err := r.Root().Slice(t.Context(), s[0], s[1], s[2])
+				if err != nil {
+					t.Fatal(err)
+				}
+				if v, err := n.Value(t.Context()); err != nil || !sameValue(v, want) {
+					t.Errorf("%s %v: %v, want %v, error %v", name, s, v, want, err)
+				}
+				if len(want) < 3 {
+					continue
+				}
+				for _, step := range []int64{1, 2, -1} {
+					again := []any{}
+					for i := int64(1); step > 0 && i < int64(len(want)); i += step {
+						again = append(again, want[i])
+					}
+					for i := int64(len(want) - 1); step < 0 && i >= 1; i-- {
+						again = append(again, want[i])
+					}
+					from, to := int64(1), int64(len(want))
+					if step < 0 {
+						from, to = to-1, 0
+					}
+					m, err := n.Slice(t.Context(), from, to, step)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if v, err := m.Value(t.Context()); err != nil || !sameValue(v, again) {
+						t.Errorf("%s %v, then step %d: %v, want %v, error %v", name, s, step, v, again, err)
+					}
+				}
+			}
+		}
+	}
+}
