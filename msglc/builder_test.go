@@ -5,10 +5,12 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
 
+	"github.com/spilehq/spile/fault"
 	"github.com/spilehq/spile/value"
 )
 
@@ -243,4 +245,62 @@ func FuzzBuilder(f *testing.F) {
 		most := 1 << r.IntN(12)
 		sameAsTwin(t, payload, s, r.IntN(100), func() int { return 1 + r.IntN(most) })
 	})
+}
+
+// TestManyKeys looks for a key that occurs twice among more than fit the set at once.
+func TestManyKeys(t *testing.T) {
+	n := groupKeys + 100_000
+	payload := value.AppendMapHeader(nil, value.Msgpack, n)
+	last := 0
+	for i := range n {
+		last = len(payload)
+		payload = value.AppendUint(payload, value.Msgpack, uint64(i))
+		payload = append(payload, 0xc0)
+		if i == 5 { // not trivial: the map gets a table
+			payload = value.AppendString(payload[:len(payload)-1], value.Msgpack, strings.Repeat("x", 50))
+		}
+	}
+	s, err := (&WriteOptions{}).settings()
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole := func() int { return len(payload) }
+	if _, err := buildTOC(payload, &s, tapeBound, whole); err != nil {
+		t.Fatal(err)
+	}
+	copy(payload[last:], value.AppendUint(nil, value.Msgpack, 70_000)) // as long as the key that it replaces
+	for _, bound := range []int{tapeBound, 1 << 20} {
+		_, err = buildTOC(payload, &s, bound, whole)
+		if e, ok := errors.AsType[*fault.Error](err); !ok || !errors.Is(err, fault.Conflict) || e.Offset != int64(last) {
+			t.Errorf("a key twice: %v", err)
+		}
+	}
+}
+
+// TestSuspects takes keys for equal that are not, as happens when their hashes are.
+func TestSuspects(t *testing.T) {
+	s, err := (&WriteOptions{Threshold: 1, Trivial: 1}).settings()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := newTOCBuilder(&s)
+	defer b.close()
+	if err := b.write([]byte{0x83, 1, 0xa1, 'x', 2, 0xa1, 'y'}); err != nil {
+		t.Fatal(err)
+	}
+	f := &b.frames[0]
+	p := suspects{b: b, f: f}
+	b.keys.reset(4)
+	for range 3 {
+		err := b.eachKey(f, func(k *mapKey) error { return p.add(k.hash) })
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(p.hashes) != 2 {
+		t.Errorf("%d suspects", len(p.hashes))
+	}
+	if err := p.compare(); err != nil || len(p.hashes) > 0 {
+		t.Errorf("acquitted: %v", err)
+	}
 }

@@ -265,27 +265,46 @@ func (v *verifier) blocks(r *Reader, w *window, e *entry, path *trail, from int6
 
 // leaf decodes the values in a payload range, count of them and nothing behind.
 func (v *verifier) leaf(r *Reader, w *window, start, end, count int64, path *trail) {
-	s, err := w.scan(start, end)
+	err := v.decode(r, w, start, end, count, plainKeys)
+	if errors.Is(err, fault.Invalid) {
+		// A key that is no string, most likely. The JSON form that takes all keys needs a look ahead into every map.
+		err = v.decode(r, w, start, end, count, anyKeys)
+	}
 	if err != nil {
 		v.found(r, path, err)
 		return
 	}
-	jw := value.NewJSONWriter(io.Discard, r.s.limits, verifyJSON, nil)
+	v.pickles(r, w, start, end, path)
+}
+
+// The JSON writer serves as a checker: everything that is right in the encoding passes.
+var (
+	plainKeys = &value.JSONOptions{NonFinite: value.NonFiniteString}
+	anyKeys   = &value.JSONOptions{NonFinite: value.NonFiniteString, Keys: value.KeysPairs}
+)
+
+func (v *verifier) decode(r *Reader, w *window, start, end, count int64, o *value.JSONOptions) error {
+	s, err := w.scan(start, end)
+	if err != nil {
+		return err
+	}
+	jw := value.NewJSONWriter(io.Discard, r.s.limits, o, nil)
 	jw.At("", r.payload+start)
+	if count == 1 && end-start > maxInMemory && o == anyKeys { // it looks ahead, which a stream cannot
+		in := io.NewSectionReader(source.AsReaderAt(v.ctx, r.s.obj), r.payload+start, end-start)
+		return jw.WriteSection(r.h.codec, in, 0, end-start)
+	}
 	for i := range count {
-		if err := jw.WriteValue(s); err != nil {
-			if err == io.EOF {
-				v.corrupt(r, path, end, "%d of %d values", i, count)
-			} else {
-				v.found(r, path, err)
-			}
-			return
+		if err := jw.WriteValue(s); err == io.EOF {
+			return fault.New(fault.Corrupt, "msglc", "%d of %d values", i, count).At(r.payload + end)
+		} else if err != nil {
+			return err
 		}
 	}
 	if at := start + s.Offset(); at != end {
-		v.corrupt(r, path, at, "value ends at %d, its node at %d", at, end)
+		return fault.New(fault.Corrupt, "msglc", "value ends at %d, its node at %d", at, end).At(r.payload + at)
 	}
-	v.pickles(r, w, start, end, path)
+	return nil
 }
 
 // pickles notes the first binary value in a payload range that looks like a pickle.
@@ -304,9 +323,6 @@ func (v *verifier) pickles(r *Reader, w *window, start, end int64, path *trail) 
 		}
 	}
 }
-
-// verifyJSON makes the JSON writer a checker: everything that is right in the encoding passes.
-var verifyJSON = &value.JSONOptions{NonFinite: value.NonFiniteString, Keys: value.KeysPairs}
 
 var pickleMark = []byte("multiarray")
 

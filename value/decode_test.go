@@ -441,7 +441,8 @@ type wide struct {
 	More *wide
 }
 
-// A few bytes that claim much are refused, or cost little.
+// A few bytes that claim much are refused, or cost little. (They take microseconds; the bound on the time is there for a
+// busy machine.)
 func TestHostileBytesCostLittle(t *testing.T) {
 	for _, in := range []string{
 		"dd7fffffff", "df7fffffff", "c6ffffffff", "dbffffffff", "c9ffffffff01", "ddffffffffc0c0c0", "94 9090 9090", "dc0005",
@@ -461,7 +462,7 @@ func TestHostileBytesCostLittle(t *testing.T) {
 				"[100]wide":      func() { Unmarshal(c, p, Limits{}, new([2]wide)) },
 				"[][]map[]array": func() { Unmarshal(c, p, Limits{}, new([][]map[string][4]string)) },
 			} {
-				if b, d := cost(f); b > 16<<20 || d > 100*time.Millisecond {
+				if b, d := cost(f); b > 16<<20 || d > 2*time.Second {
 					t.Errorf("%s %x into %s: %d bytes, %v", c, p, name, b, d)
 				}
 			}
@@ -469,7 +470,7 @@ func TestHostileBytesCostLittle(t *testing.T) {
 	}
 }
 
-// Documents that are legal and built to be expensive stay linear.
+// Documents that are legal and built to be expensive stay linear: seconds would mean that one does not.
 func TestExpensiveDocuments(t *testing.T) {
 	const n = 200_000
 	sameKeys := AppendMapHeader(nil, Msgpack, n)
@@ -491,7 +492,7 @@ func TestExpensiveDocuments(t *testing.T) {
 	}
 	for name, p := range map[string][]byte{"same keys": sameKeys, "list keys": listKeys, "empty maps": empties, "nested": nested, "keys": keys} {
 		b, d := cost(func() { Decode(Msgpack, p, Limits{}) })
-		if b > 400*uint64(len(p))+1<<20 || d > 3*time.Second {
+		if b > 400*uint64(len(p))+1<<20 || d > 20*time.Second {
 			t.Errorf("%s: %d bytes of memory for %d of input, %v", name, b, len(p), d)
 		}
 	}

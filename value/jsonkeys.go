@@ -10,10 +10,10 @@ import (
 
 // keyTracker finds keys that occur twice in the maps that are open. It compares the bytes of keys, never hashes alone.
 //
-// Keys are kept on one stack for all open maps, their bytes on another. When the two are longer than the budget, a map
-// of more than smallMap keys adds further ones to a filter (64 MiB, shared by all maps) instead. A key that the filter
-// may have seen is a suspect; the owner of the tracker reads its input again, with a tracker that has suspects and
-// nothing else, and that one compares the bytes of those. Where the input cannot be read again the budget is a limit.
+// Keys are kept on one stack for all open maps, their bytes on another. When the two are longer than the budget, the keys
+// of a map of more than smallMap keys go to a filter (64 MiB, shared by all maps) instead. A key that the filter may have
+// seen is a suspect; the owner of the tracker reads its input again, with a tracker that has suspects and nothing else,
+// and that one compares the bytes of those. Where the input cannot be read again the budget is a limit.
 type keyTracker struct {
 	seed    maphash.Seed
 	limits  keyLimits
@@ -39,7 +39,9 @@ type mapKeys struct {
 	text  int   // where its bytes start
 	seen  uint64
 	table keyTable
-	open  bool
+
+	open     bool
+	filtered bool // its keys are in the filter and nowhere else
 }
 
 type keyEntry struct {
@@ -63,7 +65,7 @@ type keyLimits struct {
 	suspects int // keys that wait to be looked up
 }
 
-var defaultKeyLimits = keyLimits{exact: 96 << 20, filtered: 24 << 20, filter: 8 << 20, suspects: 512 << 10}
+var defaultKeyLimits = keyLimits{exact: 96 << 20, filtered: 16 << 20, filter: 8 << 20, suspects: 512 << 10}
 
 // reset makes the tracker ready for an input.
 func (t *keyTracker) reset() {
@@ -94,12 +96,26 @@ func (t *keyTracker) begin(m *mapKeys, id int64) {
 
 // end closes a map.
 func (t *keyTracker) end(m *mapKeys) {
+	t.forget(m)
+	*m = mapKeys{}
+}
+
+func (t *keyTracker) forget(m *mapKeys) {
 	t.entries, t.text = t.entries[:m.first], t.text[:m.text]
 	if m.table != nil {
 		t.inTables -= 4 * len(m.table)
 		t.free = append(t.free, m.table)
 	}
-	*m = mapKeys{}
+	m.table, m.n = nil, 0
+}
+
+// moveToFilter makes room. The map is the innermost one, so its keys are the last ones.
+func (t *keyTracker) moveToFilter(m *mapKeys) {
+	for i := range t.entries[m.first:] {
+		t.addFilter(mixKey(t.entries[m.first+i].hash, m.id))
+	}
+	t.forget(m)
+	m.filtered = true
 }
 
 // add adds a key, at offset, to a map. It returns the entry of the same key when the map has it already.
@@ -109,6 +125,10 @@ func (t *keyTracker) add(m *mapKeys, key []byte, offset int64) (*keyEntry, error
 		if t.check.twice(mixKey(hash, m.id), key) {
 			return &keyEntry{}, nil
 		}
+		return nil, nil
+	}
+	if m.filtered {
+		t.addFilter(mixKey(hash, m.id))
 		return nil, nil
 	}
 	bit := uint64(1) << (hash >> 58)
@@ -121,6 +141,7 @@ func (t *keyTracker) add(m *mapKeys, key []byte, offset int64) (*keyEntry, error
 		if !t.rereads {
 			return nil, fault.New(fault.Limit, "value", "the keys of the open maps take more than %d bytes of memory", t.budget).At(offset)
 		}
+		t.moveToFilter(m)
 		t.addFilter(mixKey(hash, m.id))
 		return nil, nil
 	}

@@ -23,7 +23,7 @@
 //
 // A result that is a place is written as it stands in the document: key order, digits, float widths. A result that was
 // computed is written by the same rules, with its keys sorted; a float that jq has computed keeps a fraction (3.0).
-// Without | in between, [] yields the values of an object by sorted key, as gojq does everywhere.
+// [] yields the values of an object in the order of its keys, sorted, as gojq does everywhere.
 //
 // A program sees the document and the variables it is given: no environment, no files, no modules, no further input.
 //

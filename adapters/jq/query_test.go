@@ -387,12 +387,38 @@ func TestOptionsProperty(t *testing.T) {
 		defer r.Close()
 		s := defaultSizes
 		if g.IntN(2) == 0 {
-			s = sizes{container: 0, preview: defaultSizes.preview, raw: g.Int64N(100)}
+			s = sizes{container: 0, preview: defaultSizes.preview, raw: g.Int64N(100), line: g.Int64N(50)}
 		}
 		comparePrograms(t, r.Root(), &value.JSONOptions{
 			NonFinite: value.NonFiniteNull + value.NonFiniteMode(g.IntN(2)), InvalidUTF8: value.UTF8Replace,
 			Keys: value.KeysString + value.KeyMode(g.IntN(2)), Dup: value.DupFirst + value.DupMode(g.IntN(3)),
 		}, s)
+	}
+}
+
+// TestCombinedProperty does so for archives of archives, of both codecs.
+func TestCombinedProperty(t *testing.T) {
+	for seed := range seeds(18) {
+		g := random{Rand: rand.New(rand.NewPCG(seed, 4))}
+		named := seed%2 == 0
+		var parts []msglc.Part
+		for i, name := range []string{"runs", "b", "a"}[:1+g.IntN(3)] {
+			g.codec = value.Msgpack + value.Codec(i%2)
+			data := document(t, g.codec, g.append(nil, 3), msglc.WriteOptions{Threshold: 16, Trivial: 4})
+			if !named {
+				name = ""
+			}
+			parts = append(parts, msglc.Part{Name: name, Object: source.Memory("part", data)})
+		}
+		var dst target
+		if err := msglc.Combine(t.Context(), &dst, named, parts, nil); err != nil {
+			t.Fatal(err)
+		}
+		s := defaultSizes
+		if g.IntN(2) == 0 {
+			s = sizes{raw: s.raw, preview: s.preview}
+		}
+		comparePrograms(t, open(t, dst.data, nil).Root(), &value.JSONOptions{}, s)
 	}
 }
 

@@ -1,6 +1,7 @@
 package jq
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -11,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/spilehq/spile/fault"
+	"github.com/spilehq/spile/msglc"
 	"github.com/spilehq/spile/value"
 )
 
@@ -31,6 +33,9 @@ func (r Result) WriteJSON(w io.Writer) error {
 		if err := r.run.allow(n); err != nil {
 			return err
 		}
+		if rng, ok := n.Range(); ok && rng.Len() <= r.run.sizes.line {
+			return r.run.writeShort(w, n, rng.Start)
+		}
 		return n.WriteJSON(r.run.ctx, w, r.run.json, r.run.loss)
 	}
 	v, err := r.Value()
@@ -50,6 +55,29 @@ func (r Result) WriteJSON(w io.Writer) error {
 		return err
 	}
 	_, err = w.Write(text)
+	return err
+}
+
+// writeShort writes a short value, which lies at base in the object. It does what [msglc.Node.WriteJSON] does, with one
+// writer for all: of the results of a program there may be very many.
+func (r *run) writeShort(w io.Writer, n msglc.Node, base int64) error {
+	raw, err := n.Raw(r.ctx)
+	if err != nil {
+		return err
+	}
+	if r.lines == nil {
+		r.lines = value.NewJSONWriter(&r.line, r.limits, r.json, r.loss)
+	}
+	r.line.Reset()
+	r.lines.At("", base)
+	r.scan.Reset(raw.Codec, raw.Data, r.limits)
+	if err := r.lines.WriteValue(&r.scan); err != nil {
+		return err
+	}
+	if err := r.lines.Flush(); err != nil {
+		return err
+	}
+	_, err = w.Write(bytes.TrimPrefix(r.line.Bytes(), []byte("\n"))) // what stands between the values of a writer
 	return err
 }
 

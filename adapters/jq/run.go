@@ -29,6 +29,8 @@ type run struct {
 	plain value.JSONOptions // of what is decoded: on one line
 	text  *value.JSONWriter // writes to buf
 	buf   bytes.Buffer
+	lines *value.JSONWriter // of results, writes to line
+	line  bytes.Buffer
 	scan  value.Scanner
 
 	mu    sync.Mutex
@@ -44,9 +46,11 @@ type sizes struct {
 	preview int64
 	// raw: up to it the bytes of a value are read at once. It keeps a margin to the limit of a reader.
 	raw int64
+	// line: up to it a result is made in memory before it is written.
+	line int64
 }
 
-var defaultSizes = sizes{container: 64 << 10, preview: 64 << 10, raw: 256 << 20}
+var defaultSizes = sizes{container: 64 << 10, preview: 64 << 10, raw: 256 << 20, line: 64 << 10}
 
 func (q *Query) start(ctx context.Context, n msglc.Node, loss *value.Losses) (*run, error) {
 	a, err := n.Archive(ctx)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"unicode/utf8"
@@ -132,7 +133,20 @@ func detectPlain(ctx context.Context, obj source.Object, at int64) (format, erro
 		return formatJSON, nil
 	}
 	return 0, unknown(obj, at, "begins with % x, which is no msglc, tcb, series or JSON; as msgpack: %s; as cbor: %s",
-		head[:min(8, len(head))], message(asMsgpack), message(asCBOR))
+		head[:min(8, len(head))], seen(asMsgpack, at), seen(asCBOR, at))
+}
+
+// seen is what a scan that started at an offset came upon.
+func seen(err error, at int64) string {
+	f, ok := errors.AsType[*fault.Error](err)
+	if !ok {
+		return err.Error()
+	}
+	text := newFinding(f).Msg
+	if f.Offset >= 0 {
+		text += fmt.Sprintf(" at %#x", at+f.Offset)
+	}
+	return text
 }
 
 func unknown(obj source.Object, at int64, msg string, args ...any) error {

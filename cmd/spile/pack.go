@@ -175,6 +175,7 @@ func (e *env) packJSON(ctx context.Context, dst msglc.Target, obj source.Object,
 		return err
 	}
 	defer w.Close()
+	e.passes.Store(2) // the first one counts
 	var losses value.Losses
 	text := source.AsReaderAt(ctx, obj)
 	if err := value.ReadJSON(w, text, obj.Size(), o.Codec, &value.JSONReadOptions{Limits: f.limits(), Lossless: f.lossless}, &losses); err != nil {

@@ -37,20 +37,20 @@ func (e *env) progress(ctx context.Context, verb string) func() {
 	}
 }
 
-// showBar follows the meter, which knows better than any verb how far the reading is. Input that is read twice counts
-// once.
+// showBar follows the meter, which knows better than any verb how far the reading is.
 func (e *env) showBar(ctx context.Context, f *os.File, verb string, end <-chan struct{}) {
 	bars := mpb.New(mpb.WithOutput(f), mpb.WithAutoRefresh())
 	bar := bars.AddBar(0,
 		mpb.BarRemoveOnComplete(),
-		mpb.PrependDecorators(decor.Name(verb+" "), decor.Counters(decor.SizeB1024(0), "% .1f / % .1f")),
+		mpb.PrependDecorators(decor.Name(verb+" "), decor.NewPercentage("%d")),
 		mpb.AppendDecorators(decor.AverageSpeed(decor.SizeB1024(0), "% .1f")))
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
 	for {
 		r := e.meter.Receipt()
-		bar.SetTotal(r.Size+1, false) // a full bar would be taken away before the work ends
-		bar.SetCurrent(min(r.Bytes, r.Size))
+		all := r.Size * max(1, e.passes.Load())
+		bar.SetTotal(all+1, false) // a full bar would be taken away before the work ends
+		bar.SetCurrent(min(r.Bytes, all))
 		select {
 		case <-tick.C:
 			continue

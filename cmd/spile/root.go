@@ -26,6 +26,7 @@ type env struct {
 	limits  receiptFlags
 	meter   source.Meter
 	hits    atomic.Int64 // reads that needed no request
+	passes  atomic.Int64 // how often the verb reads its input, for the progress bar
 	decoded *int64       // for the receipt of verbs that tell it
 
 	started bool // the command line was understood; errors are no longer of usage

@@ -50,6 +50,7 @@ func (e *env) salvage(ctx context.Context, file string, in *sourceFlags, w *writ
 	if obj, err = e.wreck(ctx, obj, in); err != nil {
 		return err
 	}
+	e.passes.Store(2) // the first one finds the break
 	var report msglc.SalvageReport
 	err = e.write(ctx, "salvage", w.output, func(out output) error {
 		report, err = msglc.Salvage(ctx, out, obj, w.damaged(in))

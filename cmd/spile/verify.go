@@ -123,6 +123,7 @@ func (e *env) verifyFile(ctx context.Context, file string, deep bool, in *source
 		return err
 	}
 	defer d.Close()
+	defer e.progress(ctx, "verify")()
 	// A file without a table of contents has nothing to check but its values.
 	deep = deep || d.Info().TOCSize == 0
 	return named(d.Verify(ctx, deep, func(f msglc.Finding) {
