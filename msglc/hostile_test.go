@@ -328,3 +328,34 @@ func FuzzPath(f *testing.F) {
 		}
 	})
 }
+
+// TestVerifySidecar changes a byte of the table in a sidecar so that it still parses.
+func TestVerifySidecar(test *testing.T) {
+	raw := appendTyped(nil, value.Msgpack, []any{strings.Repeat("a", 40), strings.Repeat("b", 40)})
+	payload := source.Memory("plain", raw)
+	var side bytes.Buffer
+	if err := WriteSidecar(test.Context(), &side, payload, &WriteOptions{Threshold: 30}); err != nil {
+		test.Fatal(err)
+	}
+	for name, change := range map[string]bool{"right": false, "changed": true} {
+		table := bytes.Clone(side.Bytes())
+		if change {
+			at := bytes.LastIndex(table, []byte{0x81, 0xa1, 'p', 0x92}) + 4
+			if table[at] != 43 {
+				test.Fatalf("position %d where 43 was expected", table[at])
+			}
+			table[at] = 44 // one byte late: a string of two bytes less
+		}
+		r, err := OpenSidecar(test.Context(), payload, source.Memory("plain.toc", table), nil)
+		if err != nil {
+			test.Fatal(err)
+		}
+		var found []string
+		if err := r.Verify(test.Context(), false, func(f Finding) { found = append(found, f.Err.Error()) }); err != nil {
+			test.Fatal(err)
+		}
+		if all := strings.Join(found, "\n"); change != strings.Contains(all, "plain.toc: table of contents has the hash") {
+			test.Errorf("%s: findings %q", name, all)
+		}
+	}
+}

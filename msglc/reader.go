@@ -55,6 +55,7 @@ type Reader struct {
 	start        int64 // of the archive in the object, -1 for a raw value
 	payload      int64 // of the payload in the object
 	toc          *tocBytes
+	side         *sidecar // where the table is in one
 	eager        bool // the whole table was checked
 	root         entry
 	head         []byte // the archive from start on, when all of it came with the first read
@@ -183,7 +184,7 @@ func OpenSidecar(ctx context.Context, payload, sidecar source.Object, o *Options
 		return nil, err
 	}
 	s.tocObj = sidecar
-	r := &Reader{s: s, start: -1, h: header{codec: side.codec, tocStart: payload.Size(), tocSize: side.tocSize}}
+	r := &Reader{s: s, side: &side, start: -1, h: header{codec: side.codec, tocStart: payload.Size(), tocSize: side.tocSize}}
 	r.toc = newTOCBytes(sidecar, side.tocStart, side.tocSize, s.tocBound(), s.countedRead(sidecar))
 	if err := r.readRoot(ctx); err != nil {
 		return nil, fault.Locate(err, sidecar.Name(), "", 0)

@@ -162,7 +162,7 @@ func (c *tocCursor) head() (value.Head, error) {
 	case err == io.ErrUnexpectedEOF:
 		return h, c.corrupt("table of contents ends within a node")
 	case err != nil:
-		return h, fault.Shift(err, c.t.base+c.at())
+		return h, fault.Locate(err, c.t.obj.Name(), "", c.t.base+c.at())
 	case h.Indefinite:
 		return h, c.corrupt("%s of indefinite length in the table of contents", h.Kind)
 	case h.Kind == value.End:
@@ -283,7 +283,7 @@ func (c *tocCursor) skipAny() error {
 		if err == io.ErrUnexpectedEOF {
 			return c.corrupt("table of contents ends within a node")
 		} else if err != nil {
-			return fault.Shift(err, c.t.base+at)
+			return fault.Locate(err, c.t.obj.Name(), "", c.t.base+at)
 		}
 		c.seek(at + int64(n))
 		if done {
@@ -345,5 +345,5 @@ func (c *tocCursor) position() (int64, error) {
 }
 
 func (c *tocCursor) corrupt(format string, args ...any) *fault.Error {
-	return fault.New(fault.Corrupt, "msglc", format, args...).At(c.t.base + c.at())
+	return fault.New(fault.Corrupt, "msglc", format, args...).In(c.t.obj.Name()).At(c.t.base + c.at())
 }

@@ -24,6 +24,9 @@ type Finding struct {
 // on behind it. The error is one of the source or the context, not of the data.
 func (r *Reader) Verify(ctx context.Context, deep bool, report func(Finding)) error {
 	v := &verifier{ctx: ctx, deep: deep, report: report}
+	if r.side != nil {
+		v.found(r, nil, r.side.checkTOC(ctx, r.s.tocObj))
+	}
 	v.archive(r, nil)
 	return v.err
 }

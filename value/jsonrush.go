@@ -101,11 +101,13 @@ func (w *JSONWriter) rush(s *Scanner, depth int) (bool, error) {
 				break
 			}
 			kind, arg := fm.kind, uint64(fm.arg)
-			if fm.width != 0 {
+			if len(p)-pos >= MaxHead { // no branch on the width; arg is 0 where there is one
+				arg |= binary.BigEndian.Uint64(p[pos+1:]) >> (64 - 8*uint(fm.width))
+			} else if fm.width != 0 {
 				arg = fm.argument(p[pos:])
-				if fm.flags == signed {
-					kind, arg = fm.signed(arg)
-				}
+			}
+			if fm.flags == signed {
+				kind, arg = fm.signed(arg)
 			}
 			ok := true
 			switch kind {

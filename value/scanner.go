@@ -190,7 +190,14 @@ func (s *Scanner) push(kind Kind, count int64) error {
 	}
 	tags := s.tags
 	s.passed()
-	s.open = append(s.open, openContainer{rem: s.rem, outer: s.outer, tags: tags, kind: kind, odd: s.odd})
+	if len(s.open) < cap(s.open) {
+		s.open = s.open[:len(s.open)+1]
+	} else {
+		s.open = append(s.open, openContainer{})
+	}
+	// Field by field: a composite literal is built aside and copied in words wider than it was written, which stalls.
+	top := &s.open[len(s.open)-1]
+	top.rem, top.outer, top.tags, top.kind, top.odd = s.rem, s.outer, tags, kind, s.odd
 	s.outerTags += tags
 	if s.rem > 0 {
 		s.outer += s.rem
