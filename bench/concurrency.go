@@ -57,12 +57,13 @@ func (l *leafReader) leaf(run, step int) (any, error) {
 	return n.Value(ctx)
 }
 
-// rate is how many leaves a second so many goroutines read together, measured for a while.
-func (l *leafReader) rate(goroutines int, during time.Duration) (float64, error) {
+// rate is how many leaves a second so many goroutines read together, measured for a while. In processor time it is what
+// they would read if they had cores for themselves: what they wait for one another does not show, what they spin does.
+func (l *leafReader) rate(goroutines int, during time.Duration, e effort) (float64, error) {
 	var reads atomic.Int64
 	var failed atomic.Value
 	var all sync.WaitGroup
-	start := time.Now()
+	start, used := time.Now(), e.now()
 	for g := range goroutines {
 		all.Go(func() {
 			random := rand.New(rand.NewPCG(uint64(g), 5))
@@ -83,7 +84,11 @@ func (l *leafReader) rate(goroutines int, during time.Duration) (float64, error)
 	if err, ok := failed.Load().(error); ok {
 		return 0, err
 	}
-	return float64(reads.Load()) / time.Since(start).Seconds(), nil
+	took := (e.now() - used).Seconds()
+	if e.cpu {
+		took /= float64(min(goroutines, runtime.GOMAXPROCS(0)))
+	}
+	return float64(reads.Load()) / took, nil
 }
 
 func measureConcurrency(s *setup) ([]row, error) {
@@ -125,7 +130,7 @@ func (s *setup) concurrent(file string, o *msglc.Options) (row, error) {
 	}
 	defer l.reader.Close()
 	during := max(s.batch, 200*time.Millisecond)
-	if _, err := l.rate(1, 2*during); err != nil { // the places of nodes are learnt on the way
+	if _, err := l.rate(1, 2*during, s.effort); err != nil { // the places of nodes are learnt on the way
 		return row{}, err
 	}
 	var one, many []float64
@@ -135,7 +140,7 @@ func (s *setup) concurrent(file string, o *msglc.Options) (row, error) {
 			if (k+round)%2 == 1 {
 				n, list = manyReaders, &many
 			}
-			x, err := l.rate(n, during)
+			x, err := l.rate(n, during, s.effort)
 			if err != nil {
 				return row{}, err
 			}

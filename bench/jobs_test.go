@@ -59,7 +59,7 @@ func TestLeaves(t *testing.T) {
 		if e, ok := v.(float64); err != nil || !ok || e > -1000 || e < -1001 {
 			t.Errorf("a leaf is %v, %v", v, err)
 		}
-		if _, err := l.rate(4, time.Millisecond); err != nil {
+		if _, err := l.rate(4, time.Millisecond, effort{}); err != nil {
 			t.Error(err)
 		}
 	}

@@ -18,6 +18,15 @@ const (
 	highBits = 0x80 * eachByte
 )
 
+// lowBytes has, at n, a word with the first n bytes set, and at n+17 the second word for n bytes in two.
+var lowBytes = func() (t [34]uint64) {
+	for n := range 17 {
+		t[n] = 1<<(8*uint(min(n, 8))) - 1
+		t[n+17] = 1<<(8*uint(max(n, 8)-8)) - 1
+	}
+	return t
+}()
+
 // specialBytes has the high bit set of the first byte of x that needs care in a JSON string: a control, a quote, a
 // backslash, a byte beyond ASCII. Bytes before it have theirs clear, those behind it can have any.
 func specialBytes(x uint64) uint64 {
@@ -160,7 +169,9 @@ func appendFloat(b []byte, f float64, size int) []byte {
 		// same float64, so one that reads back to f is the shortest. A division that is rounded once tells, and is several
 		// times faster than finding the digits.
 		if abs < 1e9 {
-			if n := int64(abs*1e6 + 0.5); float64(n)/1e6 == abs {
+			scaled := abs * 1e6
+			n := int64(scaled + 0.5)
+			if math.Abs(float64(n)-scaled) <= scaled*0x1p-50 && float64(n)/1e6 == abs {
 				return appendMillionths(b, uint64(n))
 			}
 		}
@@ -169,22 +180,53 @@ func appendFloat(b []byte, f float64, size int) []byte {
 		// much further from the middle of two float32 than a float64 is wrong, or is the middle.
 		return appendMillionths(b, 1000*uint64(abs*1e3+0.5))
 	}
-	if abs != 0 && (abs < 1e-6 || abs >= 1e21) && size == 64 ||
-		abs != 0 && (float32(abs) < 1e-6 || float32(abs) >= 1e21) && size == 32 {
-		b = strconv.AppendFloat(b, abs, 'e', -1, size)
-		if n := len(b); b[n-4] == 'e' && b[n-3] == '-' && b[n-2] == '0' { // e-07 is e-7
-			b[n-2] = b[n-1]
-			b = b[:n-1]
+	at := len(b)
+	b = strconv.AppendFloat(b, abs, 'e', -1, size)
+	exp := len(b) - 1 // of the last digit of the exponent
+	for b[exp-1] != '-' && b[exp-1] != '+' {
+		exp--
+	}
+	x := 0
+	for _, c := range b[exp:] {
+		x = x*10 + int(c-'0')
+	}
+	mantissa := b[at : exp-2]
+	if b[exp-1] == '-' {
+		x = -x
+	}
+	if x < -6 || x >= 21 {
+		if b[exp] == '0' { // e-07 is e-7
+			b = append(b[:exp], b[exp+1:]...)
 		}
 		return b
 	}
-	at := len(b)
-	b = strconv.AppendFloat(b, abs, 'f', -1, size)
-	for _, c := range b[at:] {
-		if c == '.' {
-			return b
-		}
+	return pointed(b, at, mantissa, x)
+}
+
+// pointed rewrites the mantissa d.ddd at the end of b, which stands for itself times 10^x, without the exponent.
+// strconv can do that, but digit by digit.
+func pointed(b []byte, at int, mantissa []byte, x int) []byte {
+	const zeros = "0000000000000000000000"
+	digits := mantissa[:1]
+	var rest []byte
+	if len(mantissa) > 2 {
+		rest = mantissa[2:]
 	}
+	switch {
+	case x < 0:
+		first := at + 1 - x // behind 0. and -x-1 zeros
+		b = append(b[:at+len(mantissa)], zeros[:8]...)
+		copy(b[first+1:], rest)
+		b[first] = digits[0]
+		copy(b[at:first], "0.00000000"[:1-x])
+		return b[:first+1+len(rest)]
+	case len(rest) > x:
+		copy(b[at+1:], rest[:x])
+		b[at+1+x] = '.'
+		return b[:at+2+len(rest)]
+	}
+	copy(b[at+1:], rest)
+	b = append(b[:at+1+len(rest)], zeros[:x-len(rest)]...)
 	return append(b, '.', '0')
 }
 

@@ -452,6 +452,9 @@ func (r *jsonReader) key() error {
 		}
 	}
 	f.key = -1
+	if r.keepTwins {
+		return r.colon()
+	}
 	if !f.keys.open {
 		r.keys.begin(&f.keys, f.start)
 		for i := range maxShapeKeys {

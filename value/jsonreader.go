@@ -17,6 +17,7 @@ import (
 type JSONReadOptions struct {
 	Limits   Limits
 	Lossless bool // the first loss is an error of class fault.Invalid
+	KeepDup  bool // keys that occur twice in one object are all kept; the encoding is then no msglc payload
 }
 
 // ReadJSON reads the JSON text in the first size bytes of src, which must be one value with nothing but white space
@@ -26,7 +27,7 @@ type JSONReadOptions struct {
 // fault.Invalid. A number with a fraction or an exponent is a float64; it is an error where it is too large for one, and
 // a loss where the float64 stands for other digits. -0 is the integer 0, a loss; -0.0 keeps its sign. Text that is not
 // JSON by RFC 8259 and its strings UTF-8, with paired surrogates in escapes, is an error of class fault.Corrupt; a key
-// that occurs twice in one object is one of class fault.Conflict. Errors name the line, the column and the offset. A byte
+// that occurs twice in one object is one of class fault.Conflict, unless KeepDup is set. Errors name the line, the column and the offset. A byte
 // order mark at the start is skipped. A number of more than 256 KiB and a key of more than 16 MiB are refused.
 //
 // Lengths come before content in both encodings, so src is read twice when it is long: first for the number of items of
@@ -90,8 +91,10 @@ type jsonReader struct {
 	lim      Limits
 	lossless bool
 	losses   *Losses
-	check    bool  // out is dropped, suspect keys are compared
-	stop     int64 // offset at which a check is done
+	// keepTwins leaves out the comparison of keys.
+	keepTwins bool
+	check     bool  // out is dropped, suspect keys are compared
+	stop      int64 // offset at which a check is done
 
 	limits readLimits
 	src    io.ReaderAt // nil when buf is all the text
@@ -153,7 +156,7 @@ func (r *jsonReader) reset(c Codec, o *JSONReadOptions, loss *Losses) {
 	if o != nil {
 		opts = *o
 	}
-	r.codec, r.lim, r.lossless, r.losses = c, opts.Limits, opts.Lossless, loss
+	r.codec, r.lim, r.lossless, r.keepTwins, r.losses = c, opts.Limits, opts.Lossless, opts.KeepDup, loss
 	r.check, r.stop = false, math.MaxInt64
 	r.src, r.pos, r.base = nil, 0, 0
 	r.limits = readLimits{window: jsonWindow, ahead: minAhead}

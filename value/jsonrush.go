@@ -71,13 +71,25 @@ func (w *JSONWriter) rush(s *Scanner, depth int) (bool, error) {
 				if f.shape == nil || f.keys.open {
 					break
 				}
+				// The length comes from the head and not from the key that is found, so that what follows need not wait.
+				fm := &table[p[pos]]
+				if fm.kind != String || fm.flags != 0 || len(p)-pos < MaxHead {
+					break
+				}
+				n := 1 + int(fm.width) + int(fm.arg)
+				if fm.width != 0 {
+					n += int(fm.argument(p[pos:]))
+				}
+				if uint(n) > maxShapeKey || n > len(p)-pos {
+					break
+				}
 				i := f.next
 				var k *knownKey
 				if uint(i) < uint(len(f.shape.keys)) {
 					k = &f.shape.keys[i]
 				}
 				if k == nil || !k.starts(p[pos:]) {
-					if i = w.findKey(f.shape, table, p[pos:]); i < 0 {
+					if i = f.shape.findKey(p[pos:], n); i < 0 {
 						break
 					}
 					k = &f.shape.keys[i]
@@ -86,7 +98,7 @@ func (w *JSONWriter) rush(s *Scanner, depth int) (bool, error) {
 					break
 				}
 				b = k.appendTo(b, !f.some)
-				pos += len(k.raw)
+				pos += n
 				s.rem--
 				f.hits |= 1 << i
 				f.key, f.next, f.some, f.value = i, i+1, true, true
@@ -106,9 +118,6 @@ func (w *JSONWriter) rush(s *Scanner, depth int) (bool, error) {
 			} else if fm.width != 0 {
 				arg = fm.argument(p[pos:])
 			}
-			if fm.flags == signed {
-				kind, arg = fm.signed(arg)
-			}
 			ok := true
 			switch kind {
 			case String:
@@ -120,10 +129,23 @@ func (w *JSONWriter) rush(s *Scanner, depth int) (bool, error) {
 					b, ok = appendPlain(b, p[pos+n:], int(arg))
 					n += int(arg)
 				}
-			case Uint:
-				b = appendUint(b, arg)
-			case Nint:
-				b = appendNegative(b, arg)
+			case Uint, Nint:
+				// The sign is a word of ones or of zeros, since data mixes them as no branch can guess.
+				sign := -uint64(kind - Uint)
+				if fm.flags == signed {
+					unused := 64 - 8*uint(fm.width)
+					v := int64(arg<<unused) >> unused
+					sign = uint64(v >> 63)
+					arg = uint64(v) ^ sign
+				}
+				if minus := sign & 1; arg < math.MaxUint64 {
+					b = append(b, '-')
+					b = appendUint(b[:len(b)-1+int(minus)], arg+minus)
+				} else if minus == 0 {
+					b = appendUint(b, arg)
+				} else {
+					b = appendNegative(b, arg)
+				}
 			case Float64:
 				v := math.Float64frombits(arg)
 				if ok = v-v == 0; ok {
@@ -137,30 +159,29 @@ func (w *JSONWriter) rush(s *Scanner, depth int) (bool, error) {
 			case Null:
 				b = append(b, "null"...)
 			case Bool:
-				if arg == 0 {
-					b = append(b, "false"...)
-				} else {
-					b = append(b, "true"...)
-				}
+				b = append(b, boolTexts[arg&1]...)
+				b = b[:len(b)-3-int(arg&1)]
 			case Array, Map:
 				if ok = arg <= maxLength; !ok {
 					break
 				}
+				if arg == 0 && s.nested() < s.lim.depth() && len(w.open) <= w.lim.depth() {
+					b = append(b, emptyTexts[kind-Array]...)
+					break
+				}
 				s.start, s.pos = s.base+int64(pos), pos+n
 				s.Kind, s.Len = kind, int(arg)
-				inner := frameArray
 				if kind == Map {
-					inner, arg = frameMap, 2*arg
+					arg *= 2
 				}
 				w.buf = b
 				if err = s.push(kind, int64(arg)); err == nil {
-					err = w.beginIn(s, inner, f.form)
+					err = w.rushInto(kind, s)
 				}
 				if err != nil {
 					return false, err
 				}
 				b, pos = w.buf, s.pos
-				full = w.full(b)
 				f, base = w.top(), false
 				continue
 			default:
@@ -186,6 +207,28 @@ func (w *JSONWriter) rush(s *Scanner, depth int) (bool, error) {
 	return done, err
 }
 
+// rushInto is beginIn for what rush comes across: no plan, no layout, not a key.
+func (w *JSONWriter) rushInto(kind Kind, s *Scanner) error {
+	if len(w.open) == cap(w.open) || len(w.open) > w.lim.depth() {
+		return w.beginIn(s, frameArray+frameKind(kind-Array), w.top().form)
+	}
+	w.open = w.open[:len(w.open)+1]
+	f, outer := &w.open[len(w.open)-1], &w.open[len(w.open)-2]
+	f.kind, f.caller, f.some, f.value, f.dropped = frameArray, false, false, false, false
+	f.form, f.id = outer.form, s.start
+	f.shape, f.next, f.key, f.hits = nil, 0, -1, 0
+	f.keys.open = false
+	w.place(f, outer, s.codec)
+	if kind == Array {
+		w.buf = append(w.buf, '[')
+		return nil
+	}
+	f.kind = frameMap
+	f.shape = w.learned.of(f.slot)
+	w.buf = append(w.buf, '{')
+	return nil
+}
+
 // full is the length beyond which b must be spilled or made longer before the next token.
 func (w *JSONWriter) full(b []byte) int {
 	n := cap(b) - rushRoom
@@ -195,18 +238,13 @@ func (w *JSONWriter) full(b []byte) int {
 	return n
 }
 
-// findKey looks up the key at the start of p, a short string.
-func (w *JSONWriter) findKey(s *keyShape, table *[256]form, p []byte) int {
-	f := &table[p[0]]
-	n := f.size()
-	if f.kind != String || f.flags != 0 || n > len(p) {
-		return -1
+// findKey looks up the key of n bytes at the start of p.
+func (s *keyShape) findKey(p []byte, n int) int {
+	if len(p) < 16 {
+		return s.find(p[:n])
 	}
-	size := f.argument(p)
-	if size > maxShapeKey || int(size) > len(p)-n {
-		return -1
-	}
-	return s.find(p[:n+int(size)])
+	short := min(n, 16)
+	return s.lookUp(binary.LittleEndian.Uint64(p)&lowBytes[short], binary.LittleEndian.Uint64(p[8:])&lowBytes[short+17], p[:n])
 }
 
 // appendPlain appends the first n bytes of p as a JSON string, unless they are not UTF-8. What is behind them is read
@@ -218,11 +256,12 @@ func appendPlain(b, p []byte, n int) ([]byte, bool) {
 	i := 0
 	if n <= 16 && len(p) >= 16 { // no loop, whose length cannot be guessed
 		x, y := binary.LittleEndian.Uint64(p), binary.LittleEndian.Uint64(p[8:])
-		if specialBytes(x)&lowBytes[n]|specialBytes(y)&lowBytes[n+17] != 0 {
-			return appendSpecial(b, p[:n])
-		}
 		binary.LittleEndian.PutUint64(d, x)
 		binary.LittleEndian.PutUint64(d[8:], y)
+		x, y = x&lowBytes[n]|^lowBytes[n]&blankBytes, y&lowBytes[n+17]|^lowBytes[n+17]&blankBytes
+		if specialBytes(x)|specialBytes(y) != 0 && (escapeBytes(x)|escapeBytes(y) != 0 || !utf8.Valid(p[:n])) {
+			return appendSpecial(b, p[:n])
+		}
 		i = n
 	}
 	for ; i+8 <= len(p) && i < n; i += 8 {
@@ -255,11 +294,10 @@ func appendSpecial(b, p []byte) ([]byte, bool) {
 	return append(appendEscaped(b, p), '"'), true
 }
 
-// lowBytes has, at n, a word with the first n bytes set, and at n+17 the second word for n bytes in two.
-var lowBytes = func() (t [34]uint64) {
-	for n := range 17 {
-		t[n] = 1<<(8*uint(min(n, 8))) - 1
-		t[n+17] = 1<<(8*uint(max(n, 8)-8)) - 1
-	}
-	return t
-}()
+// boolTexts has the texts of false and true with blanks behind them, so that both are copied with one length.
+var boolTexts = [2]string{"false   ", "true    "}
+
+// emptyTexts has the texts of the empty array and the empty map.
+var emptyTexts = [2]string{"[]", "{}"}
+
+const blankBytes = ' ' * eachByte

@@ -21,10 +21,11 @@ type keyShape struct {
 }
 
 type knownKey struct {
-	head [2]uint64   // the first bytes of raw
-	mask [2]uint64   // those of them that there are
-	long bool        // there are more
-	room [32]byte    // out where it is short, so that it can be copied without regard to its length
+	head0, head1 uint64   // the first 16 bytes of raw, with zeros behind a shorter one
+	mask0, mask1 uint64   // those of them that there are
+	long         bool     // there are more
+	room         [32]byte // out where it is short, so that it can be copied without regard to its length
+
 	raw  []byte      // as it stands in the input, with all that marks its end
 	out  []byte      // as it stands in the output, with all that surrounds it
 	text []byte      // the part of out that tells keys apart
@@ -71,17 +72,11 @@ func (l *keyShapes) learn(s *keyShape, raw, out []byte, textFrom, textTo int) in
 	both = append(append(both, raw...), out...)
 	k := knownKey{raw: both[:len(raw):len(raw)], out: both[len(raw):]}
 	k.text = k.out[textFrom:textTo]
-	var head, mask [16]byte
-	for i := range copy(head[:], raw) {
-		mask[i] = 0xff
-	}
-	for i := range k.head {
-		k.head[i], k.mask[i] = binary.LittleEndian.Uint64(head[8*i:]), binary.LittleEndian.Uint64(mask[8*i:])
-	}
-	k.long = len(raw) > len(head)
+	k.head0, k.head1 = keyHead(raw)
+	k.mask0, k.mask1, k.long = lowBytes[min(len(raw), 16)], lowBytes[min(len(raw), 16)+17], len(raw) > 16
 	copy(k.room[:], k.out)
 	s.keys = append(s.keys, k)
-	i := keyHash(raw)
+	i := hashHead(k.head0, k.head1, len(raw))
 	for s.index[i] != 0 {
 		i = (i + 1) % uint(len(s.index))
 	}
@@ -100,12 +95,38 @@ func (s *keyShape) missed() {
 
 // find returns the index of the key that is raw, -1 when there is none.
 func (s *keyShape) find(raw []byte) int {
-	for i := keyHash(raw); s.index[i] != 0; i = (i + 1) % uint(len(s.index)) {
-		if k := int(s.index[i]) - 1; bytes.Equal(s.keys[k].raw, raw) {
-			return k
+	head0, head1 := keyHead(raw)
+	return s.lookUp(head0, head1, raw)
+}
+
+// keyHead gives the first 16 bytes of a key, with zeros behind a shorter one.
+func keyHead(raw []byte) (uint64, uint64) {
+	if len(raw) >= 16 {
+		return binary.LittleEndian.Uint64(raw), binary.LittleEndian.Uint64(raw[8:])
+	}
+	var b [16]byte
+	copy(b[:], raw)
+	return binary.LittleEndian.Uint64(b[:]), binary.LittleEndian.Uint64(b[8:])
+}
+
+// lookUp is find where the head of the key is known. The head is two words and not an array: arrays live in memory.
+func (s *keyShape) lookUp(head0, head1 uint64, raw []byte) int {
+	for i := hashHead(head0, head1, len(raw)); s.index[i] != 0; i = (i + 1) % uint(len(s.index)) {
+		n := int(s.index[i]) - 1
+		k := &s.keys[n]
+		if k.head0 == head0 && k.head1 == head1 && len(k.raw) == len(raw) && (!k.long || bytes.Equal(k.raw[16:], raw[16:])) {
+			return n
 		}
 	}
 	return -1
+}
+
+// hashHead gives an index into keyShape.index.
+func hashHead(head0, head1 uint64, size int) uint {
+	const mul = 0x9e3779b97f4a7c15
+	h := head0 ^ head1*mul ^ uint64(size)
+	h ^= h >> 32
+	return uint(h*mul>>40) % (2 * maxShapeKeys)
 }
 
 // starts reports whether p starts with the key.
@@ -113,7 +134,7 @@ func (k *knownKey) starts(p []byte) bool {
 	if len(p) < 16 || k.long {
 		return bytes.HasPrefix(p, k.raw)
 	}
-	return (binary.LittleEndian.Uint64(p)^k.head[0])&k.mask[0]|(binary.LittleEndian.Uint64(p[8:])^k.head[1])&k.mask[1] == 0
+	return (binary.LittleEndian.Uint64(p)^k.head0)&k.mask0|(binary.LittleEndian.Uint64(p[8:])^k.head1)&k.mask1 == 0
 }
 
 // appendTo appends out without its first byte or with it. There must be room for len(k.room) bytes.
@@ -131,23 +152,6 @@ func (k *knownKey) appendTo(b []byte, first bool) []byte {
 	}
 	*(*[len(k.room)]byte)(b[n : n+len(k.room)]) = k.room
 	return b[:n+len(k.out)]
-}
-
-// keyHash gives an index into keyShape.index from the ends of a key and its length.
-func keyHash(raw []byte) uint {
-	const mul = 0x9e3779b97f4a7c15
-	n := len(raw)
-	h := uint64(n)
-	switch {
-	case n >= 8:
-		h += binary.LittleEndian.Uint64(raw)*mul ^ binary.LittleEndian.Uint64(raw[n-8:])
-	case n >= 4:
-		h += uint64(binary.LittleEndian.Uint32(raw))<<32 | uint64(binary.LittleEndian.Uint32(raw[n-4:]))
-	case n > 0:
-		h += uint64(raw[0])<<32 | uint64(raw[n/2])<<16 | uint64(raw[n-1])<<8
-	}
-	h ^= h >> 31
-	return uint(h*mul>>32) % (2 * maxShapeKeys)
 }
 
 // sub returns the place of the values under key i, or under keys that are not in the shape when i is -1.

@@ -196,6 +196,9 @@ func (w *JSONWriter) beginIn(s *Scanner, kind frameKind, form byteForm) error {
 	f.form, f.number = form, number
 	if w.mode == modeWrite && w.plan == nil && !w.slow {
 		w.place(f, &w.open[len(w.open)-2], s.codec)
+		if kind == frameMap {
+			f.shape = w.learned.of(f.slot)
+		}
 	}
 	return nil
 }
@@ -209,9 +212,6 @@ func (w *JSONWriter) place(f, outer *jsonFrame, c Codec) {
 		f.slot = outer.slot
 	default:
 		f.slot = outer.shape.sub(outer.key)
-	}
-	if f.kind == frameMap {
-		f.shape = w.learned.of(f.slot)
 	}
 }
 

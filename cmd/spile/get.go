@@ -42,7 +42,7 @@ func (e *env) get(ctx context.Context, file string, paths []string, in *sourceFl
 	if err != nil {
 		return err
 	}
-	in.lossless = out.Lossless
+	in.lossless, in.keepDup = out.Lossless, out.Dup != value.DupError
 	d, err := e.open(ctx, file, in)
 	if err != nil {
 		return err

@@ -107,26 +107,40 @@ func formatOf(c value.Codec) format {
 	return formatMsgpack
 }
 
-// openJSON makes a temporary document of a JSON file, in CBOR, which has integers of any size.
+// openJSON makes a temporary document of a JSON file, in CBOR, which has integers of any size. Where keys that occur
+// twice are to be printed, it is a plain CBOR file: a document has none of these.
 func (e *env) openJSON(ctx context.Context, obj source.Object, f *sourceFlags) (*msglc.Reader, error) {
 	t, err := newTemporary()
 	if err != nil {
 		return nil, err
 	}
-	if err := e.packJSON(ctx, t, obj, f, &msglc.WriteOptions{Codec: value.CBOR, Limits: f.limits()}); err != nil {
-		t.Close()
-		return nil, err
-	}
-	size, err := t.Seek(0, io.SeekEnd)
-	if err != nil {
-		t.Close()
-		return nil, err
-	}
-	r, err := msglc.Open(ctx, &scratch{source.ReaderAt(obj.Name(), t, size), t, obj}, &msglc.Options{Limits: f.limits()})
+	r, err := e.openTemporary(ctx, t, obj, f)
 	if err != nil {
 		t.Close()
 	}
 	return r, err
+}
+
+func (e *env) openTemporary(ctx context.Context, t *temporary, obj source.Object, f *sourceFlags) (*msglc.Reader, error) {
+	o := &msglc.WriteOptions{Codec: value.CBOR, Limits: f.limits()}
+	var err error
+	if f.keepDup {
+		err = e.readJSON(ctx, t, obj, f, o.Codec)
+	} else {
+		err = e.packJSON(ctx, t, obj, f, o)
+	}
+	if err != nil {
+		return nil, err
+	}
+	size, err := t.Seek(0, io.SeekEnd)
+	if err != nil {
+		return nil, err
+	}
+	made := &scratch{source.ReaderAt(obj.Name(), t, size), t, obj}
+	if f.keepDup {
+		return msglc.OpenRaw(ctx, made, o.Codec, &msglc.Options{Limits: f.limits()})
+	}
+	return msglc.Open(ctx, made, &msglc.Options{Limits: f.limits()})
 }
 
 // scratch is a temporary document that stands for another file.

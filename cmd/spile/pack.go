@@ -175,12 +175,20 @@ func (e *env) packJSON(ctx context.Context, dst msglc.Target, obj source.Object,
 		return err
 	}
 	defer w.Close()
+	if err := e.readJSON(ctx, w, obj, f, o.Codec); err != nil {
+		return err
+	}
+	return named(w.Close(), obj.Name())
+}
+
+// readJSON writes the encoding of a JSON file.
+func (e *env) readJSON(ctx context.Context, dst io.Writer, obj source.Object, f *sourceFlags, c value.Codec) error {
 	e.passes.Store(2) // the first one counts
 	var losses value.Losses
-	text := source.AsReaderAt(ctx, obj)
-	if err := value.ReadJSON(w, text, obj.Size(), o.Codec, &value.JSONReadOptions{Limits: f.limits(), Lossless: f.lossless}, &losses); err != nil {
+	o := &value.JSONReadOptions{Limits: f.limits(), Lossless: f.lossless, KeepDup: f.keepDup}
+	if err := value.ReadJSON(dst, source.AsReaderAt(ctx, obj), obj.Size(), c, o, &losses); err != nil {
 		return named(err, obj.Name())
 	}
 	e.losses(obj.Name(), &losses)
-	return named(w.Close(), obj.Name())
+	return nil
 }
