@@ -64,7 +64,7 @@ func run() error {
 	flag.StringVar(&s.dir, "dir", "", "where made files are kept (default a folder of the user's cache)")
 	flag.IntVar(&s.rounds, "rounds", s.rounds, "batches of each contender")
 	flag.DurationVar(&s.batch, "batch", s.batch, "the least length of a batch")
-	flag.BoolVar(&s.cpu, "cpu", false, "count processor time, not time of day, for what runs in this process: for a machine that is busy")
+	flag.BoolVar(&s.cpu, "cpu", false, "count processor time, not time of day: for a machine that is busy")
 	flag.Func("jobs", "measure only the jobs whose name matches this `expression`", func(text string) (err error) {
 		s.jobs, err = regexp.Compile(text)
 		return err

@@ -100,8 +100,8 @@ func (n Node) value(ctx context.Context, b *budget) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if archive { // an archive that is listed twice costs its table each time
-		if err := b.take(n, PrefixSize); err != nil {
+	if archive { // it was opened for this
+		if err := b.take(n, PrefixSize+n.r.h.tocSize); err != nil {
 			return nil, err
 		}
 	}
@@ -264,7 +264,7 @@ func (n Node) writeJSON(ctx context.Context, jw *value.JSONWriter, b *budget) er
 		return err
 	}
 	if archive {
-		if err := b.take(n, PrefixSize); err != nil {
+		if err := b.take(n, PrefixSize+n.r.h.tocSize); err != nil {
 			return err
 		}
 	}

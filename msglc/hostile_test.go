@@ -197,6 +197,12 @@ func TestOverlap(test *testing.T) {
 		file = withTOC(test, file, obj{t(offsets)})
 	}
 	r := open(test, file, nil)
+	for _, deep := range []bool{false, true} {
+		findings := 0
+		if err := r.Verify(test.Context(), deep, func(f Finding) { findings++ }); err != nil || findings != 1 {
+			test.Errorf("verify, deep %v: %d findings, error %v", deep, findings, err)
+		}
+	}
 	if _, err := r.Root().Value(test.Context()); !errors.Is(err, fault.Corrupt) {
 		test.Errorf("error %v", err)
 	}

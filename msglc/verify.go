@@ -23,11 +23,14 @@ type Finding struct {
 // keys and the number of items that the table has; no key occurs twice; text is UTF-8. It reports each finding and goes
 // on behind it. The error is one of the source or the context, not of the data.
 func (r *Reader) Verify(ctx context.Context, deep bool, report func(Finding)) error {
-	v := &verifier{ctx: ctx, deep: deep, report: report}
+	v := &verifier{ctx: ctx, deep: deep, report: report, left: r.s.obj.Size() + r.h.tocSize}
 	if r.side != nil {
 		v.found(r, nil, r.side.checkTOC(ctx, r.s.tocObj))
 	}
 	v.archive(r, nil)
+	if v.err == errStop {
+		return nil
+	}
 	return v.err
 }
 
@@ -35,7 +38,18 @@ type verifier struct {
 	ctx    context.Context
 	deep   bool
 	report func(Finding)
-	err    error // of the source; ends the walk
+	left   int64 // bytes that may still be checked, see [budget]
+	err    error // of the source, or errStop; ends the walk
+}
+
+// take counts bytes that are to be checked. Where archives or children overlap it ends the walk, which would go over the
+// same bytes again and again.
+func (v *verifier) take(r *Reader, path *trail, position, size int64) bool {
+	if v.left -= size; v.left < 0 && v.err == nil {
+		v.corrupt(r, path, position, "children overlap: more bytes to check than the file has; the rest is not checked")
+		v.err = errStop
+	}
+	return v.err == nil
 }
 
 // found reports an error of the data; one of the source ends the walk.
@@ -78,6 +92,9 @@ func (t *trail) path() Path {
 }
 
 func (v *verifier) archive(r *Reader, path *trail) {
+	if !v.take(r, path, 0, r.h.tocSize) {
+		return
+	}
 	if r.toc != nil {
 		if err := r.cursor(v.ctx, 0).walkTOC(r.h.tocStart, r.s.depth, nil); err != nil {
 			// Beyond the first wrong number nothing in the table can be relied on.
@@ -106,6 +123,9 @@ func (v *verifier) node(r *Reader, w *window, e *entry, path *trail, from int64)
 		sub, err := r.archive(v.ctx, e.offset)
 		if err != nil {
 			v.found(r, path, err)
+			return -1
+		}
+		if !v.take(r, path, e.offset, PrefixSize) {
 			return -1
 		}
 		v.archive(sub, path)
@@ -268,6 +288,9 @@ func (v *verifier) blocks(r *Reader, w *window, e *entry, path *trail, from int6
 
 // leaf decodes the values in a payload range, count of them and nothing behind.
 func (v *verifier) leaf(r *Reader, w *window, start, end, count int64, path *trail) {
+	if !v.take(r, path, start, end-start) {
+		return
+	}
 	err := v.decode(r, w, start, end, count, plainKeys)
 	if errors.Is(err, fault.Invalid) {
 		// A key that is no string, most likely. The JSON form that takes all keys needs a look ahead into every map.

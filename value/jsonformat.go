@@ -232,26 +232,11 @@ func pointed(b []byte, at int, mantissa []byte, x int) []byte {
 
 // appendMillionths appends n / 10^6 without trailing zeros, but with one digit behind the point at least.
 func appendMillionths(b []byte, n uint64) []byte {
-	b = append(appendUint(b, n/1e6), '.')
-	n %= 1e6
-	low := n % 1000
-	b = appendThousandths(b, n/1000, low == 0)
-	if low != 0 {
-		b = appendThousandths(b, low, true)
-	}
-	return b
-}
-
-// appendThousandths appends the three digits of n, without trailing zeros behind the first one when strip is set.
-func appendThousandths(b []byte, n uint64, strip bool) []byte {
-	first, rest := n/100, n%100*2
-	switch b = append(b, byte('0'+first)); {
-	case !strip || digitPairs[rest+1] != '0':
-		return append(b, digitPairs[rest], digitPairs[rest+1])
-	case digitPairs[rest] != '0':
-		return append(b, digitPairs[rest])
-	}
-	return b
+	whole := n / 1e6
+	b = append(appendUint(b, whole), '.')
+	x := decimal8(uint32(n-whole*1e6) * 100)
+	b = binary.LittleEndian.AppendUint64(b, x|'0'*eachByte)
+	return b[:len(b)-bits.LeadingZeros64(x|1)/8]
 }
 
 // float16 gives the value of the 16 bits of a half-precision float; each is a float32 too.
