@@ -45,7 +45,7 @@ func (c *rangeCache) shard(off int64) *cacheShard {
 	return &c.shards[uint64(off)*0x9e3779b97f4a7c15>>60]
 }
 
-// get returns the n bytes at off, nil when they are not here.
+// get returns the n bytes at off, nil when they are not here. A head of what is here will do.
 func (c *rangeCache) get(off, n int64) []byte {
 	s := c.shard(off)
 	var data []byte
@@ -57,10 +57,10 @@ func (c *rangeCache) get(off, n int64) []byte {
 		}
 	}
 	s.mu.RUnlock()
-	if int64(len(data)) != n {
+	if int64(len(data)) < n {
 		return nil
 	}
-	return data
+	return data[:n:n]
 }
 
 // put keeps data, which nobody may change any more. A range that would take a quarter of a shard is not kept.
@@ -73,6 +73,9 @@ func (c *rangeCache) put(off int64, data []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if old := s.m[off]; old != nil {
+		if len(old.data) >= len(data) {
+			return
+		}
 		s.bytes += int64(len(data)) - int64(len(old.data))
 		old.data = data
 		return

@@ -31,8 +31,12 @@ func TestRangeCacheBound(t *testing.T) {
 	if c.get(0, int64(len(content(0)))) == nil {
 		t.Error("the item that is always asked for is gone")
 	}
-	if c.get(0, 5) != nil {
-		t.Error("a range of another length was given")
+	if c.get(0, 2000) != nil {
+		t.Error("more was given than there is")
+	}
+	c.put(0, content(0)[:64])
+	if p := c.get(0, 64); !bytes.Equal(p, content(0)[:64]) || c.get(0, int64(len(content(0)))) == nil {
+		t.Error("the head of a leaf takes its place")
 	}
 }
 

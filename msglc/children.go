@@ -91,12 +91,18 @@ func (n Node) eachOfSlice(ctx context.Context, first int64, yield func(Child, er
 		if s.step < 0 {
 			c.Node.data = nil // the bytes are read again rather than kept
 			backwards = append(backwards, c.Node)
+			if -s.step > high-next {
+				return false
+			}
 			next -= s.step
-			return next <= high
+			return true
+		}
+		i++
+		if !yield(Child{Index: i - 1, Node: c.Node}, nil) || s.step > high-next {
+			return false
 		}
 		next += s.step
-		i++
-		return yield(Child{Index: i - 1, Node: c.Node}, nil) && next <= high
+		return true
 	})
 	if err != nil && err != errStop {
 		return err
@@ -189,7 +195,7 @@ func (n Node) eachBlock(ctx context.Context, first int64, f func(b block) error)
 		d.mu.RLock()
 		k := searchLast(d.items, first)
 		c.seek(d.sample[k])
-		left -= int64(k) * stride
+		left -= d.index[k]
 		b.before = d.items[k]
 		d.mu.RUnlock()
 	}

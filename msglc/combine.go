@@ -34,9 +34,7 @@ func Combine(ctx context.Context, dst Target, named bool, parts []Part, o *Write
 	if err := c.check(parts); err != nil {
 		return err
 	}
-	prefix := make([]byte, PrefixSize)
-	copy(prefix, s.magic[:])
-	if _, err := dst.Write(prefix); err != nil {
+	if err := beginArchive(dst, s.magic); err != nil {
 		return err
 	}
 	return c.write(parts)
@@ -130,12 +128,13 @@ func readPrefix(ctx context.Context, obj source.Object, magic [MagicSize]byte) (
 	bad := func(off int64, format string, args ...any) (header, error) {
 		return h, fault.New(fault.Corrupt, "msglc", format, args...).At(off)
 	}
+	right := len(p) >= MagicSize && [MagicSize]byte(p) == magic
 	switch {
-	case isOldMagic(p):
+	case !right && isOldMagic(p): // the right one may begin alike
 		return h, fault.New(fault.UnsupportedVersion, "msglc", "archive of a release before 2024-03-12, which is not read: its magic has no padding").At(0)
 	case len(p) < MagicSize:
 		return bad(0, "no msglc archive: %d bytes, its magic takes %d", len(p), MagicSize)
-	case [MagicSize]byte(p) != magic:
+	case !right:
 		return bad(0, "no msglc archive: magic %q, expected %q", logicalMagic(p[:MagicSize]), logicalMagic(magic[:]))
 	case len(p) < PrefixSize:
 		return bad(0, "header ends after %d of %d bytes", len(p)-MagicSize, PrefixSize-MagicSize)

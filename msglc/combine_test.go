@@ -287,3 +287,19 @@ func TestAppendKilled(t *testing.T) {
 		}
 	}
 }
+
+// TestLongMagic uses a magic without padding that begins as old archives do.
+func TestLongMagic(t *testing.T) {
+	o := &WriteOptions{Magic: []byte("msglc-2024-and-30-bytes-in-all")}
+	part := source.Memory("part.msg", dumps(t, "x", o))
+	var whole, mended buffer
+	if err := Combine(t.Context(), &whole, false, []Part{{Object: part}}, o); err != nil {
+		t.Error(err)
+	}
+	if err := Repair(t.Context(), &mended, part, o); err != nil {
+		t.Error(err)
+	}
+	if err := Combine(t.Context(), &whole, false, []Part{{Object: part}}, nil); !errors.Is(err, fault.UnsupportedVersion) {
+		t.Errorf("error %v", err)
+	}
+}

@@ -103,6 +103,7 @@ func (x *extractor) slice() error {
 		return err
 	}
 	w.Write(value.AppendArrayHeader(nil, x.s.codec, int(count)))
+	left := x.n.r.s.obj.Size()
 	for child, err := range x.n.Children(x.ctx) {
 		if err != nil {
 			return w.fail(err)
@@ -113,6 +114,9 @@ func (x *extractor) slice() error {
 		}
 		if item.Codec != x.s.codec {
 			return w.fail(x.n.invalid("items of codec %s and %s have no encoding in one", x.s.codec, item.Codec))
+		}
+		if left -= int64(len(item.Data)); left < 0 {
+			return w.fail(fault.New(fault.Corrupt, "msglc", "children overlap: more bytes to copy than the file has"))
 		}
 		if _, err := w.Write(item.Data); err != nil {
 			return err
@@ -140,10 +144,13 @@ func (x *extractor) table() error { return x.write(nil, x.n.e.start, x.n.e.end) 
 // write writes the archive whose payload is head and the bytes between two positions, and whose table is the one below
 // the node, moved.
 func (x *extractor) write(head []byte, start, end int64) error {
-	prefix := make([]byte, PrefixSize)
-	copy(prefix, x.s.magic[:])
-	if _, err := x.dst.Write(append(prefix, head...)); err != nil {
+	if err := beginArchive(x.dst, x.s.magic); err != nil {
 		return err
+	}
+	if len(head) > 0 {
+		if _, err := x.dst.Write(head); err != nil {
+			return err
+		}
 	}
 	if err := x.copy(x.n.r.payload+start, end-start); err != nil {
 		return err

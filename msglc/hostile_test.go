@@ -219,7 +219,7 @@ func touchAll(ctx context.Context, n Node, depth int) {
 	n.Value(ctx)
 	n.Raw(ctx)
 	n.WriteJSON(ctx, io.Discard, keyJSON, nil)
-	n.WriteTOC(ctx, io.Discard, keyJSON)
+	n.WriteTOC(ctx, io.Discard, keyJSON, nil)
 	n.Index(ctx, -1)
 	if depth == 0 {
 		return

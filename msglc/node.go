@@ -139,6 +139,12 @@ func (n Node) head(ctx context.Context) (value.Head, error) {
 	pos := 0
 	for {
 		h, err := value.ReadHead(n.r.h.codec, p[pos:])
+		if err == io.ErrUnexpectedEOF && int64(len(p)) < n.e.end-n.e.start { // a long row of tags
+			if p, err = n.r.read(ctx, n.e.start, n.e.end); err != nil {
+				return value.Head{}, n.r.locate(err)
+			}
+			continue
+		}
 		if err == io.ErrUnexpectedEOF {
 			err = fault.New(fault.Corrupt, "msglc", "value ends within its head").At(0)
 		}

@@ -56,7 +56,7 @@ type Reader struct {
 	payload      int64 // of the payload in the object
 	toc          *tocBytes
 	side         *sidecar // where the table is in one
-	eager        bool // the whole table was checked
+	eager        bool     // the whole table was checked
 	root         entry
 	head         []byte // the archive from start on, when all of it came with the first read
 	combineDepth int
@@ -163,6 +163,9 @@ func OpenRaw(ctx context.Context, obj source.Object, c value.Codec, o *Options) 
 	if c != value.Msgpack && c != value.CBOR {
 		return nil, fault.New(fault.Invalid, "msglc", "unknown codec %d", c).In(obj.Name())
 	}
+	if o != nil && (o.Offset != 0 || o.Codec != 0 && o.Codec != c) {
+		return nil, fault.New(fault.Invalid, "msglc", "a plain %s value takes no archive start and no other codec", c).In(obj.Name())
+	}
 	if obj.Size() == 0 {
 		return nil, fault.New(fault.Corrupt, "msglc", "no value in an object of 0 bytes").In(obj.Name())
 	}
@@ -182,6 +185,9 @@ func OpenSidecar(ctx context.Context, payload, sidecar source.Object, o *Options
 	side, err := readSidecar(ctx, payload, sidecar)
 	if err != nil {
 		return nil, err
+	}
+	if o != nil && (o.Offset != 0 || o.Codec != 0 && o.Codec != side.codec) {
+		return nil, fault.New(fault.Invalid, "msglc", "a plain %s value takes no archive start and no other codec", side.codec).In(payload.Name())
 	}
 	s.tocObj = sidecar
 	r := &Reader{s: s, side: &side, start: -1, h: header{codec: side.codec, tocStart: payload.Size(), tocSize: side.tocSize}}
@@ -217,8 +223,11 @@ func (s *shared) open(ctx context.Context, start, limit int64, depth int) (*Read
 	if err := s.obj.ReadAt(ctx, head, start); err != nil {
 		return nil, err
 	}
-	if isOldMagic(head) {
+	old := func() (*Reader, error) {
 		return bad(fault.UnsupportedVersion, 0, "archive of a release before 2024-03-12, which is not read: its magic has no padding")
+	}
+	if len(head) < MagicSize && isOldMagic(head) {
+		return old()
 	}
 	if len(head) < MagicSize {
 		return bad(fault.Corrupt, 0, "no msglc archive: %d bytes, its magic takes %d", len(head), MagicSize)
@@ -229,7 +238,10 @@ func (s *shared) open(ctx context.Context, start, limit int64, depth int) (*Read
 		if !s.compatible(bytes.Clone(magic)) {
 			return bad(fault.Corrupt, 0, "magic %q is not compatible", logicalMagic(magic))
 		}
-	case !bytes.Equal(magic, s.magic[:]):
+	case bytes.Equal(magic, s.magic[:]):
+	case isOldMagic(head):
+		return old()
+	default:
 		return bad(fault.Corrupt, 0, "no msglc archive: magic %q, expected %q", logicalMagic(magic), logicalMagic(s.magic[:]))
 	}
 	if len(head) < PrefixSize {
@@ -248,6 +260,8 @@ func (s *shared) open(ctx context.Context, start, limit int64, depth int) (*Read
 	if from := PrefixSize + h.tocStart; from+h.tocSize <= int64(len(head)) {
 		r.toc.preset(head[from : from+h.tocSize])
 		r.head = head
+		s.reads.Add(1) // the table counts as one read, as in the original
+		s.bytes.Add(h.tocSize)
 	}
 	return r, r.readRoot(ctx)
 }
@@ -340,6 +354,9 @@ const maxChildren = 1024
 
 // archive opens the child archive at a position of the payload.
 func (r *Reader) archive(ctx context.Context, offset int64) (*Reader, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, r.ended(err)
+	}
 	if sub, ok := r.children.Load(offset); ok {
 		return sub.(*Reader), nil
 	}
@@ -360,8 +377,16 @@ func (r *Reader) archive(ctx context.Context, offset int64) (*Reader, error) {
 	return sub, nil
 }
 
+// ended is the error of a context that ended while all that was needed lay in memory.
+func (r *Reader) ended(err error) error {
+	return fault.New(nil, "msglc", "").In(r.s.obj.Name()).Because(err)
+}
+
 // read returns n bytes of the payload at the position, from memory when they are there. They must not be changed.
 func (r *Reader) read(ctx context.Context, start, end int64) ([]byte, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, r.ended(err)
+	}
 	off, n := r.payload+start, end-start
 	if r.head != nil {
 		return r.head[off-r.start : off-r.start+n : off-r.start+n], nil
@@ -384,6 +409,9 @@ func (r *Reader) read(ctx context.Context, start, end int64) ([]byte, error) {
 	return p, nil
 }
 
+// directoryCost is about what an empty directory takes, its place in the map included.
+const directoryCost = 400
+
 // directory returns what is known of the children of a node.
 func (r *Reader) directory(e *entry) *directory {
 	if r.s.cache == nil {
@@ -397,6 +425,9 @@ func (r *Reader) directory(e *entry) *directory {
 		r.dirs.Clear()
 		r.dirCost.Store(0)
 	}
-	d, _ := r.dirs.LoadOrStore(e.at, &directory{e: *e})
+	d, known := r.dirs.LoadOrStore(e.at, &directory{e: *e})
+	if !known {
+		r.dirCost.Add(directoryCost)
+	}
 	return d.(*directory)
 }

@@ -154,7 +154,7 @@ func testVector(t *testing.T, v *vector, file []byte, o *Options) {
 // testVectorTOC compares the table of contents as `spile toc` prints it with that of the vector.
 func testVectorTOC(t *testing.T, r *Reader, want any) {
 	var out bytes.Buffer
-	if err := r.Root().WriteTOC(t.Context(), &out, &value.JSONOptions{Keys: value.KeysPairs, NonFinite: value.NonFiniteString}); err != nil {
+	if err := r.Root().WriteTOC(t.Context(), &out, &value.JSONOptions{Keys: value.KeysPairs, NonFinite: value.NonFiniteString}, nil); err != nil {
 		t.Fatal(err)
 	}
 	var got any

@@ -68,10 +68,10 @@ func examineAs(ctx context.Context, obj source.Object, s writeSettings, demanded
 	switch {
 	case len(p) == 0:
 		return bad(fault.Corrupt, "no value in an object of 0 bytes")
-	case isOldMagic(p):
-		return bad(fault.UnsupportedVersion, "archive of a release before 2024-03-12, which is not read: its magic has no padding")
 	case len(p) >= MagicSize && [MagicSize]byte(p) == s.magic:
 		w.archive = true
+	case isOldMagic(p): // the right one may begin alike
+		return bad(fault.UnsupportedVersion, "archive of a release before 2024-03-12, which is not read: its magic has no padding")
 	case p[0] == 0 && len(p) > 1: // as a value it is the integer 0, with bytes behind it
 		if len(p) < MagicSize {
 			return bad(fault.Corrupt, "no msglc archive: %d bytes, its magic takes %d", len(p), MagicSize)
@@ -356,9 +356,7 @@ func (w *wreck) recombine(dst Target, c combiner) error {
 			return err
 		}
 	}
-	prefix := make([]byte, PrefixSize)
-	copy(prefix, w.s.magic[:])
-	if _, err := dst.Write(prefix); err != nil {
+	if err := beginArchive(dst, w.s.magic); err != nil {
 		return err
 	}
 	end := c.size

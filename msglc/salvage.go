@@ -40,8 +40,8 @@ type CutContainer struct {
 // complete pairs, and their counts are made right. Nothing behind a break is looked at, since without what stands in
 // front of them bytes can mean anything. What is found of the object is as with [Repair].
 //
-// A combined archive keeps its parts, each salvaged by itself. When its table of contents is lost, so are the names of
-// the parts: they become a list.
+// A combined archive keeps its parts, each salvaged by itself, and of those at one offset the first. When its table of
+// contents is lost, so are the names of the parts: they become a list.
 //
 // The object is read twice, since the counts stand in front of what they count. Nothing to keep is [fault.Corrupt].
 func Salvage(ctx context.Context, dst Target, obj source.Object, o *WriteOptions) (SalvageReport, error) {
@@ -186,18 +186,24 @@ func (w *wreck) salvageParts(dst Target, r *SalvageReport, path Path, depth int)
 		found.entries = append(found.entries, combinedEntry{offset: found.size})
 		ends = append(ends, w.size)
 	}
-	prefix := make([]byte, PrefixSize)
-	copy(prefix, w.s.magic[:])
-	if _, err := dst.Write(prefix); err != nil {
+	if err := beginArchive(dst, w.s.magic); err != nil {
 		return 0, err
 	}
 	out := combiner{ctx: w.ctx, s: found.s, dst: dst, isMap: found.isMap}
+	taken := make(map[int64]bool, len(found.entries))
 	for i, e := range found.entries {
 		step := TextStep(fmt.Sprint(i))
 		if found.isMap {
 			step = keyStep(value.Raw{Codec: found.s.codec, Data: e.name})
 		}
 		at := append(path[:len(path):len(path)], step)
+		// Parts of different offsets share no byte, see partEnds. Those of one offset would, and in archives of archives
+		// they multiply.
+		if taken[e.offset] {
+			r.Breaks = append(r.Breaks, Break{Offset: w.start + e.offset, Path: at, Err: w.corrupt(e.offset, "children overlap: another part starts here, too")})
+			continue
+		}
+		taken[e.offset] = true
 		to := &counted{Target: inner{dst, PrefixSize + out.size}}
 		err := w.salvagePart(to, e.offset, ends[i], r, at, depth)
 		none, ok := err.(*nothingKept)

@@ -331,3 +331,26 @@ func TestRepairCombined(t *testing.T) {
 		}
 	}
 }
+
+// TestSalvageOverlap salvages archives of archives that are listed ten times each.
+func TestSalvageOverlap(test *testing.T) {
+	file := dumps(test, int64(1), nil)
+	for range 13 {
+		file = withTOC(test, file, obj{t(ints(make([]int64, 10)...))})
+	}
+	var out buffer
+	report, err := Salvage(test.Context(), &out, source.Memory("overlap.msg", file), nil)
+	if err != nil || len(report.Breaks) != 13*9 {
+		test.Fatalf("%d breaks, error %v", len(report.Breaks), err)
+	}
+	if err := report.Breaks[0].Err; !errors.Is(err, fault.Corrupt) {
+		test.Errorf("error %v", err)
+	}
+	n, err := open(test, out, nil).Find(test.Context(), SplitPath(strings.Repeat("0/", 13)))
+	if err != nil {
+		test.Fatal(err)
+	}
+	if v, err := n.Value(test.Context()); err != nil || v != int64(1) {
+		test.Errorf("%v, error %v", v, err)
+	}
+}

@@ -108,10 +108,12 @@ type tocCursor struct {
 	off   int64  // of w[0] in the table
 	pos   int
 	join  [64]byte // the bytes around a page border
+
+	maxKey int64 // longest string that is taken out of the table
 }
 
 func (r *Reader) cursor(ctx context.Context, at int64) *tocCursor {
-	return &tocCursor{ctx: ctx, t: r.toc, codec: r.h.codec, off: at}
+	return &tocCursor{ctx: ctx, t: r.toc, codec: r.h.codec, off: at, maxKey: r.s.maxValue}
 }
 
 // at is the position in the table.
@@ -134,6 +136,9 @@ func (c *tocCursor) need() error {
 	at := c.at()
 	if at >= c.t.size || len(c.w) > 0 && c.off+int64(len(c.w)) == c.t.size {
 		return nil
+	}
+	if err := c.ctx.Err(); err != nil {
+		return fault.New(nil, "msglc", "").In(c.t.obj.Name()).Because(err)
 	}
 	w, err := c.t.window(c.ctx, at)
 	if err != nil {
@@ -185,7 +190,10 @@ func (c *tocCursor) content(n int64) ([]byte, error) {
 		c.pos += int(n)
 		return p, nil
 	}
-	p := make([]byte, 0, n)
+	if n > c.maxKey {
+		return nil, c.limit(n)
+	}
+	p := make([]byte, 0, min(n, tocPageSize))
 	for int64(len(p)) < n {
 		if c.pos == len(c.w) {
 			w, err := c.t.window(c.ctx, c.at())
@@ -201,9 +209,13 @@ func (c *tocCursor) content(n int64) ([]byte, error) {
 	return p, nil
 }
 
+func (c *tocCursor) limit(n int64) error {
+	return fault.New(fault.Limit, "msglc", "key of %d bytes, at most %d are read at once", n, c.maxKey).In(c.t.obj.Name()).At(c.t.base + c.at())
+}
+
 // bytesBetween returns a copy of the bytes of the table from one position to another.
 func (c *tocCursor) bytesBetween(from, to int64) ([]byte, error) {
-	d := tocCursor{ctx: c.ctx, t: c.t, codec: c.codec, off: from}
+	d := tocCursor{ctx: c.ctx, t: c.t, codec: c.codec, off: from, maxKey: c.maxKey}
 	p, err := d.content(to - from)
 	if err != nil {
 		return nil, err

@@ -9,13 +9,14 @@ import (
 )
 
 // WriteTOC writes the table of contents from the node down as JSON text, without a line break behind it: the nodes are
-// objects with "p" and "t", child archives are offsets. A value that has no node of its own gives {"p":[start,end]}.
-func (n Node) WriteTOC(ctx context.Context, w io.Writer, o *value.JSONOptions) error {
+// objects with "p" and "t", child archives are offsets. What JSON could not keep of the keys is counted in loss, unless
+// that is nil. A value that has no node of its own gives {"p":[start,end]}.
+func (n Node) WriteTOC(ctx context.Context, w io.Writer, o *value.JSONOptions, loss *value.Losses) error {
 	n, err := n.resolve(ctx)
 	if err != nil {
 		return err
 	}
-	jw := value.NewJSONWriter(w, n.r.s.limits, o, nil)
+	jw := value.NewJSONWriter(w, n.r.s.limits, o, loss)
 	if n.slice != nil {
 		return n.invalid("a slice has no node in the table of contents")
 	}

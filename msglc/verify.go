@@ -316,7 +316,7 @@ func (v *verifier) decode(r *Reader, w *window, start, end, count int64, o *valu
 	}
 	jw := value.NewJSONWriter(io.Discard, r.s.limits, o, nil)
 	jw.At("", r.payload+start)
-	if count == 1 && end-start > maxInMemory && o == anyKeys { // it looks ahead, which a stream cannot
+	if count == 1 && end-start > maxInMemory { // it may read parts again, to compare many keys and to look ahead
 		in := io.NewSectionReader(source.AsReaderAt(v.ctx, r.s.obj), r.payload+start, end-start)
 		return jw.WriteSection(r.h.codec, in, 0, end-start)
 	}

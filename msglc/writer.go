@@ -56,12 +56,18 @@ func NewWriter(dst Target, o *WriteOptions) (*Writer, error) {
 
 func newWriter(ctx context.Context, dst Target, s writeSettings) (*Writer, error) {
 	w := &Writer{ctx: ctx, dst: dst, s: s, toc: newTOCBuilder(&s)}
-	prefix := make([]byte, PrefixSize) // the header is filled in last: until then nothing can be read
-	copy(prefix, s.magic[:])
-	if _, err := dst.Write(prefix); err != nil {
+	if err := beginArchive(dst, s.magic); err != nil {
 		return nil, w.fail(err)
 	}
 	return w, nil
+}
+
+// beginArchive writes the prefix of an archive. Its header is filled in last: until then nothing can be read.
+func beginArchive(dst io.Writer, magic [MagicSize]byte) error {
+	prefix := make([]byte, PrefixSize)
+	copy(prefix, magic[:])
+	_, err := dst.Write(prefix)
+	return err
 }
 
 var errWriterClosed = fault.New(fault.Invalid, "msglc", "writer is closed")
@@ -95,7 +101,8 @@ func (w *Writer) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// WriteValue encodes a Go value as the payload, or the next part of it, see [value.Write].
+// WriteValue encodes a Go value as the payload, or the next part of it, see [value.Write], which nests to
+// [value.DefaultDepth] at most: the limits of the options can only bound it further.
 func (w *Writer) WriteValue(v any) error {
 	if w.err != nil {
 		return w.err

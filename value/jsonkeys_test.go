@@ -256,6 +256,18 @@ func TestShapes(t *testing.T) {
 	if !bytes.Equal(fast, slow.Bytes()) {
 		t.Error("rush and step differ")
 	}
+	for _, window := range []int{1, 1000, 70000} { // with a buffer that is spilled at other places each time
+		var out bytes.Buffer
+		out.Write(make([]byte, window))
+		w := NewJSONWriter(&out, Limits{}, nil, nil)
+		w.buf = append(w.buf, make([]byte, window)...)
+		if err := w.WriteValue(NewStream(Msgpack, bytes.NewReader(data), -1, Limits{})); err != nil {
+			t.Fatal(err)
+		}
+		if w.Flush(); !bytes.Equal(out.Bytes()[2*window:], fast) {
+			t.Error("stream differs")
+		}
+	}
 	back, err := AppendFromJSON(nil, Msgpack, fast, nil, nil)
 	if err != nil || !bytes.Equal(back, data) {
 		t.Errorf("reads back as something else: %v", err)

@@ -137,19 +137,12 @@ func (k *knownKey) starts(p []byte) bool {
 	return (binary.LittleEndian.Uint64(p)^k.head0)&k.mask0|(binary.LittleEndian.Uint64(p[8:])^k.head1)&k.mask1 == 0
 }
 
-// appendTo appends out without its first byte or with it. There must be room for len(k.room) bytes.
-func (k *knownKey) appendTo(b []byte, first bool) []byte {
+// appendTo appends out. There must be room for len(k.room) bytes.
+func (k *knownKey) appendTo(b []byte) []byte {
 	if len(k.out) > len(k.room) {
-		if first {
-			return append(b, k.out[1:]...)
-		}
 		return append(b, k.out...)
 	}
 	n := len(b)
-	if first {
-		copy(b[n:n+len(k.room)-1], k.room[1:])
-		return b[:n+len(k.out)-1]
-	}
 	*(*[len(k.room)]byte)(b[n : n+len(k.room)]) = k.room
 	return b[:n+len(k.out)]
 }

@@ -457,8 +457,8 @@ func (w *JSONWriter) learn(f *jsonFrame, s *Scanner, text []byte) int {
 	i := f.shape.find(raw)
 	if i < 0 {
 		var out [8 * maxShapeKey]byte
-		b := append(append(append(out[:0], ','), text...), ':')
-		i = w.learned.learn(f.shape, raw, b, 1, len(b)-1)
+		b := append(append(out[:0], text...), ':')
+		i = w.learned.learn(f.shape, raw, b, 0, len(text))
 	}
 	if i >= 0 && f.hits>>i&1 != 0 {
 		return -1

@@ -247,6 +247,36 @@ func (m *mostWriter) Write(p []byte) (int, error) {
 	return m.w.Write(p)
 }
 
+func TestJSONWriterFlushes(t *testing.T) {
+	// The buffer is empty at every place at which it can be.
+	var out bytes.Buffer
+	w := NewJSONWriter(&out, Limits{}, nil, nil)
+	data := AppendMapHeader(nil, Msgpack, 2)
+	big := strings.Repeat("x", jsonBuffer)
+	data = AppendArrayHeader(AppendString(data, Msgpack, "a"), Msgpack, 1)
+	data = AppendString(data, Msgpack, big)
+	data = AppendArrayHeader(AppendString(data, Msgpack, "b"), Msgpack, 2)
+	data = AppendArrayHeader(AppendString(data, Msgpack, big), Msgpack, 0)
+	w.BeginArray()
+	for range 2 {
+		w.Flush()
+		if err := w.WriteValue(NewScanner(Msgpack, []byte{5}, Limits{})); err != nil {
+			t.Fatal(err)
+		}
+		w.Flush()
+		if err := w.WriteValue(NewScanner(Msgpack, data, Limits{})); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.Flush()
+	w.EndArray()
+	w.Flush()
+	one := fmt.Sprintf(`5,{"a":["%s"],"b":["%s",[]]}`, big, big)
+	if out.String() != "["+one+","+one+"]" {
+		t.Error("text is wrong")
+	}
+}
+
 func TestJSONWriterErrors(t *testing.T) {
 	fails := errors.New("pipe broken")
 	data := AppendBytes(nil, Msgpack, make([]byte, 1<<20))

@@ -33,9 +33,12 @@ func (p *place) decode() (any, error) {
 		return nil, err
 	}
 	if p.sliced {
-		p.value, err = p.run.readList(window(p.node.Children(p.run.ctx), p.from, p.to))
+		var b *budget
+		if b, err = p.run.budget(p.node); err == nil {
+			p.value, err = p.run.readList(window(p.node.Children(p.run.ctx), p.from, p.to), b)
+		}
 	} else {
-		p.value, err = p.run.read(p.node)
+		p.value, err = p.run.read(p.node, nil)
 	}
 	if err != nil {
 		return nil, p.run.fail(err)
@@ -44,7 +47,79 @@ func (p *place) decode() (any, error) {
 	return p.value, nil
 }
 
-func (r *run) read(n msglc.Node) (any, error) {
+// budget bounds the bytes that one decode reads, as [msglc.Node.Value] is bounded: in an honest document no byte belongs
+// to two values, so that children that overlap are found before they multiply.
+type budget struct {
+	in   *msglc.Reader // the archive that is being read
+	left *int64
+}
+
+// budget is that for a node: the bytes of its archive.
+func (r *run) budget(n msglc.Node) (*budget, error) {
+	a, err := n.Archive(r.ctx)
+	if err != nil {
+		return nil, err
+	}
+	in := a.Info()
+	left := msglc.PrefixSize + in.PayloadSize + in.TOCSize
+	return &budget{a, &left}, nil
+}
+
+func (b *budget) take(size int64) error {
+	if *b.left -= size; *b.left < 0 {
+		return fault.New(fault.Corrupt, "jq", "children overlap: more bytes to decode than the archive has")
+	}
+	return nil
+}
+
+// enter takes a node below that of the budget: what is read to enter its archive, when it is one, and its bytes.
+func (b *budget) enter(r *run, n msglc.Node) (msglc.Node, *budget, error) {
+	if rng, whole := n.Range(); whole {
+		return n, b, b.take(rng.Len())
+	}
+	n, err := n.Find(r.ctx, nil) // the root of an archive
+	if err != nil {
+		return n, b, err
+	}
+	a, err := n.Archive(r.ctx)
+	if err != nil {
+		return n, b, err
+	}
+	if a != b.in {
+		b = &budget{a, b.left}
+		if err := b.take(msglc.PrefixSize + a.Info().TOCSize); err != nil {
+			return n, b, err
+		}
+	}
+	if n.Form() == msglc.Combined {
+		return n, b, nil
+	}
+	size, err := n.Size(r.ctx)
+	if err != nil {
+		return n, b, err
+	}
+	return n, b, b.take(size)
+}
+
+// weigh takes all that is below a combined node.
+func (b *budget) weigh(r *run, n msglc.Node) error {
+	for child, err := range n.Children(r.ctx) {
+		if err != nil {
+			return err
+		}
+		node, in, err := b.enter(r, child.Node)
+		if err == nil && node.Form() == msglc.Combined {
+			err = in.weigh(r, node)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// read decodes a node. The budget is nil for the first one, else it is that which the node has entered.
+func (r *run) read(n msglc.Node, b *budget) (any, error) {
 	rng, whole := n.Range()
 	if whole && rng.Len() <= r.sizes.raw {
 		raw, err := n.Raw(r.ctx)
@@ -59,7 +134,17 @@ func (r *run) read(n msglc.Node) (any, error) {
 			return nil, err
 		}
 		if kind == value.Array { // blocks, or a combined list
-			return r.readList(window(n.Children(r.ctx), 0, math.MaxInt64))
+			if b == nil {
+				if b, err = r.budget(n); err != nil {
+					return nil, err
+				}
+			}
+			return r.readList(window(n.Children(r.ctx), 0, math.MaxInt64), b)
+		}
+		if b != nil {
+			if err := b.weigh(r, n); err != nil {
+				return nil, err
+			}
 		}
 	}
 	// A combined map, or what is too long to be read at once.
@@ -70,13 +155,17 @@ func (r *run) read(n msglc.Node) (any, error) {
 	return parse(&text)
 }
 
-func (r *run) readList(children iter.Seq2[msglc.Node, error]) (any, error) {
+func (r *run) readList(children iter.Seq2[msglc.Node, error], b *budget) (any, error) {
 	list := []any{}
 	for n, err := range children {
 		if err != nil {
 			return nil, err
 		}
-		v, err := r.read(n)
+		n, in, err := b.enter(r, n)
+		if err != nil {
+			return nil, err
+		}
+		v, err := r.read(n, in)
 		if err != nil {
 			return nil, err
 		}

@@ -3,11 +3,13 @@ package main
 import (
 	"context"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 
 	"github.com/spilehq/spile/fault"
 	"github.com/spilehq/spile/msglc"
+	"github.com/spilehq/spile/source"
 )
 
 func newCombine(e *env) *cobra.Command {
@@ -102,11 +104,16 @@ func (e *env) combine(ctx context.Context, args []string, appendTo bool, in *sou
 		return usagef("--append keeps the codec of OUT: --codec does not go with it")
 	}
 	parts := make([]msglc.Part, len(given))
+	var one turns
 	for i, p := range given {
-		obj, err := e.object(ctx, p.file, in)
+		obj, err := e.bytes(ctx, p.file, in)
 		if err != nil {
 			return err
 		}
+		if obj.Version() != "" { // a file, which can be opened again
+			obj = one.take(obj, func() (source.Object, error) { return e.bytes(ctx, p.file, in) })
+		}
+		obj = e.counted(obj)
 		defer obj.Close()
 		f := in.format
 		if f == anyFormat {
@@ -128,4 +135,64 @@ func (e *env) combine(ctx context.Context, args []string, appendTo bool, in *sou
 	return e.write(ctx, "combine", w.output, func(out output) error {
 		return msglc.Combine(ctx, out, given[0].named, parts, w.options(in))
 	})
+}
+
+// turns keep one of some files open, the one that was read last: a process may hold fewer than combine is given.
+type turns struct {
+	mu   sync.Mutex
+	last *turn
+}
+
+// turn is a file that is opened again when it is read again.
+type turn struct {
+	source.Object // the first that was opened
+	turns         *turns
+	now           source.Object // nil while it is closed
+	open          func() (source.Object, error)
+}
+
+// take takes a file that is open.
+func (t *turns) take(obj source.Object, open func() (source.Object, error)) source.Object {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	o := &turn{Object: obj, turns: t, now: obj, open: open}
+	t.next(o)
+	return o
+}
+
+func (t *turns) next(o *turn) {
+	if t.last != nil && t.last != o && t.last.now != nil {
+		t.last.now.Close()
+		t.last.now = nil
+	}
+	t.last = o
+}
+
+func (o *turn) ReadAt(ctx context.Context, p []byte, off int64) error {
+	o.turns.mu.Lock()
+	defer o.turns.mu.Unlock()
+	o.turns.next(o)
+	if o.now == nil {
+		obj, err := o.open()
+		if err != nil {
+			return err
+		}
+		if obj.Version() != o.Version() {
+			obj.Close()
+			return fault.New(fault.Changed, "", "the file has changed while it was used").In(o.Name())
+		}
+		o.now = obj
+	}
+	return o.now.ReadAt(ctx, p, off)
+}
+
+func (o *turn) Close() error {
+	o.turns.mu.Lock()
+	defer o.turns.mu.Unlock()
+	if o.now == nil {
+		return nil
+	}
+	obj := o.now
+	o.now = nil
+	return obj.Close()
 }

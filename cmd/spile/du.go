@@ -54,16 +54,12 @@ type duReport struct {
 }
 
 func (e *env) du(ctx context.Context, args []string, levels int, in *sourceFlags, out *tableFlags) error {
-	path, err := optionalPath(args)
-	if err != nil {
-		return err
-	}
-	d, err := e.open(ctx, args[0], in)
+	path, d, n, err := e.node(ctx, args, in)
 	if err != nil {
 		return err
 	}
 	defer d.Close()
-	r, err := d.usage(ctx, path, levels)
+	r, err := d.usage(ctx, n, path, levels)
 	if err != nil {
 		return named(err, d.name)
 	}
@@ -84,12 +80,9 @@ func (e *env) du(ctx context.Context, args []string, levels int, in *sourceFlags
 	return nil
 }
 
-func (d *document) usage(ctx context.Context, path msglc.Path, levels int) (*duReport, error) {
-	n, err := d.Find(ctx, path)
-	if err != nil {
-		return nil, err
-	}
+func (d *document) usage(ctx context.Context, n msglc.Node, path msglc.Path, levels int) (*duReport, error) {
 	r := &duReport{Path: pathText(path), Children: []duRow{}}
+	var err error
 	if r.Total, err = n.Size(ctx); err != nil {
 		return nil, err
 	}
@@ -98,7 +91,12 @@ func (d *document) usage(ctx context.Context, path msglc.Path, levels int) (*duR
 		r.TOC = in.TOCSize
 		r.Total = msglc.PrefixSize + in.PayloadSize + in.TOCSize
 	}
-	children, err := r.add(ctx, n, path, levels)
+	a, err := n.Archive(ctx)
+	if err != nil {
+		return nil, err
+	}
+	w := duWalk{r, ctx, d.size}
+	children, err := w.add(n, a, path, levels)
 	if err != nil {
 		return nil, err
 	}
@@ -107,31 +105,45 @@ func (d *document) usage(ctx context.Context, path msglc.Path, levels int) (*duR
 	return r, nil
 }
 
-// add collects the children that have entries in the table of contents, and theirs. It returns the bytes of the
-// children.
-func (r *duReport) add(ctx context.Context, n msglc.Node, path msglc.Path, levels int) (total int64, err error) {
+// duWalk collects the rows of a report.
+type duWalk struct {
+	*duReport
+	ctx  context.Context
+	left int64 // bytes of the file in archives that were not entered yet
+}
+
+// add collects the children, in the archive that is given, that have entries in the table of contents, and theirs. It
+// returns the bytes of the children.
+func (w *duWalk) add(n msglc.Node, in *msglc.Reader, path msglc.Path, levels int) (total int64, err error) {
 	switch n.Form() {
 	case msglc.List, msglc.Map, msglc.Combined:
 	default:
 		return 0, nil
 	}
-	for child, err := range n.Children(ctx) {
+	for child, err := range n.Children(w.ctx) {
 		if err != nil {
 			return 0, err
 		}
 		at := append(slices.Clip(path), child.Step())
-		size, err := child.Node.Size(ctx)
+		size, err := child.Node.Size(w.ctx)
 		if err != nil {
 			return 0, err
 		}
 		total += size
-		r.Children = append(r.Children, duRow{pathText(at), size})
+		w.Children = append(w.Children, duRow{pathText(at), size})
 		if levels > 1 {
-			node, err := child.Node.Find(ctx, nil) // the root of a child archive
+			node, err := child.Node.Find(w.ctx, nil) // the root of a child archive
 			if err != nil {
 				return 0, err
 			}
-			if _, err := r.add(ctx, node, at, levels-1); err != nil {
+			a, err := node.Archive(w.ctx)
+			if err == nil && a != in {
+				err = enter(&w.left, a.Info())
+			}
+			if err != nil {
+				return 0, err
+			}
+			if _, err := w.add(node, a, at, levels-1); err != nil {
 				return 0, err
 			}
 		}

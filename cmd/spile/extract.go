@@ -36,19 +36,11 @@ func (e *env) extract(ctx context.Context, args []string, in *sourceFlags, w *wr
 	if err := w.check(); err != nil {
 		return err
 	}
-	path, err := optionalPath(args)
-	if err != nil {
-		return err
-	}
-	d, err := e.open(ctx, args[0], in)
+	_, d, n, err := e.node(ctx, args, in)
 	if err != nil {
 		return err
 	}
 	defer d.Close()
-	n, err := d.Find(ctx, path)
-	if err != nil {
-		return named(err, d.name)
-	}
 	return e.write(ctx, "extract", w.output, func(out output) error {
 		return named(msglc.Extract(ctx, out, n, w.options(in)), d.name)
 	})

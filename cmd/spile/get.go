@@ -94,3 +94,21 @@ func optionalPath(args []string) (msglc.Path, error) {
 	}
 	return paths[0], nil
 }
+
+// node opens what the arguments FILE [PATH] name. The caller closes the document.
+func (e *env) node(ctx context.Context, args []string, in *sourceFlags) (msglc.Path, *document, msglc.Node, error) {
+	path, err := optionalPath(args)
+	if err != nil {
+		return nil, nil, msglc.Node{}, err
+	}
+	d, err := e.open(ctx, args[0], in)
+	if err != nil {
+		return nil, nil, msglc.Node{}, err
+	}
+	n, err := d.Find(ctx, path)
+	if err != nil {
+		d.Close()
+		return nil, nil, n, named(err, d.name)
+	}
+	return path, d, n, nil
+}

@@ -7,6 +7,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/spilehq/spile/msglc"
+	"github.com/spilehq/spile/value"
 )
 
 // everyVerb are command lines that read FILE and, some of them, write OUT.
@@ -125,5 +128,59 @@ func TestDamaged(t *testing.T) {
 				t.Fatalf("with the bytes %q", b)
 			}
 		}
+	}
+}
+
+// overlapping writes a combined file of which each level lists the one below ten times: as values they would be 10^13.
+func overlapping(t *testing.T) string {
+	t.Helper()
+	file, err := msglc.Dumps(int64(1), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 13 {
+		const c = value.Msgpack
+		toc := value.AppendArrayHeader(value.AppendString(value.AppendMapHeader(nil, c, 1), c, "t"), c, 10)
+		for range 10 {
+			toc = value.AppendUint(toc, c, 0)
+		}
+		prefix := paddedMagic(nil)
+		for _, n := range []int{len(file), len(toc)} {
+			number := value.AppendUint(nil, c, uint64(n))
+			prefix = append(append(prefix, make([]byte, 10-len(number))...), number...)
+		}
+		file = append(append(prefix, file...), toc...)
+	}
+	name := filepath.Join(t.TempDir(), "overlap.msg")
+	if err := os.WriteFile(name, file, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+// TestOverlap demands an error, soon, of what enters archives that overlap.
+func TestOverlap(t *testing.T) {
+	file := overlapping(t)
+	tryEveryVerb(t, file)
+	out := filepath.Join(t.TempDir(), "out")
+	for _, args := range [][]string{
+		{"pack", file, "-o", out}, {"du", "--levels", "13", file}, {"cat", file}, {"query", file, "[.]|length"},
+		{"query", file, "[.[]]|.[0]"}, {"query", file, ".[1:3]|tojson|length"},
+	} {
+		begun := time.Now()
+		stdout, errs, status := command(t, args...)
+		if status != statusFailed || !strings.Contains(errs, "children overlap") {
+			t.Errorf("%q: status %d, %.200s%s", args, status, stdout, errs)
+		}
+		if took := time.Since(begun); took > 5*time.Second {
+			t.Errorf("%q: %v", args, took)
+		}
+	}
+	// What is kept of it is the first part of each level.
+	if _, errs, status := command(t, "salvage", file, "-o", out); status != statusPartial || !strings.Contains(errs, "children overlap") {
+		t.Errorf("salvage: status %d, %s", status, errs)
+	}
+	if stdout, errs, _ := command(t, "cat", out); strings.Trim(stdout, "[]\n") != "1" {
+		t.Errorf("%s%s", stdout, errs)
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -46,19 +47,11 @@ type lsRow struct {
 }
 
 func (e *env) ls(ctx context.Context, args []string, in *sourceFlags, out *tableFlags) error {
-	path, err := optionalPath(args)
-	if err != nil {
-		return err
-	}
-	d, err := e.open(ctx, args[0], in)
+	path, d, n, err := e.node(ctx, args, in)
 	if err != nil {
 		return err
 	}
 	defer d.Close()
-	n, err := d.Find(ctx, path)
-	if err != nil {
-		return named(err, d.name)
-	}
 	list := &jsonArray{e: e, pretty: out.pretty}
 	print := func(row *lsRow) error {
 		if out.json {
@@ -95,16 +88,39 @@ func (e *env) ls(ctx context.Context, args []string, in *sourceFlags, out *table
 	return nil
 }
 
+// peekBatch is how many children have their first bytes read together.
+const peekBatch = 256
+
 func eachRow(ctx context.Context, n msglc.Node, path msglc.Path, print func(*lsRow) error) error {
+	batch := make([]msglc.Child, 0, peekBatch)
 	for child, err := range n.Children(ctx) {
-		if err != nil {
+		if err == nil {
+			if batch = append(batch, child); len(batch) < peekBatch {
+				continue
+			}
+		}
+		if err := cmp.Or(eachOfBatch(ctx, batch, path, print), err); err != nil {
 			return err
 		}
+		batch = batch[:0]
+	}
+	return eachOfBatch(ctx, batch, path, print)
+}
+
+func eachOfBatch(ctx context.Context, batch []msglc.Child, path msglc.Path, print func(*lsRow) error) error {
+	nodes := make([]msglc.Node, len(batch))
+	for i, child := range batch {
+		nodes[i] = child.Node
+	}
+	if err := msglc.Peek(ctx, nodes); err != nil {
+		return err
+	}
+	for i, child := range batch {
 		key, err := keyJSON(child)
 		if err != nil {
 			return err
 		}
-		row, err := newLsRow(ctx, child.Node, append(slices.Clip(path), child.Step()), key)
+		row, err := newLsRow(ctx, nodes[i], append(slices.Clip(path), child.Step()), key)
 		if err != nil {
 			return err
 		}

@@ -157,26 +157,27 @@ func (s *scratch) Close() error {
 
 // object opens the bytes of a FILE argument. They are counted, and held to the budget.
 func (e *env) object(ctx context.Context, arg string, f *sourceFlags) (source.Object, error) {
+	obj, err := e.bytes(ctx, arg, f)
+	if err != nil {
+		return nil, err
+	}
+	return e.counted(obj), nil
+}
+
+// bytes is object without the count.
+func (e *env) bytes(ctx context.Context, arg string, f *sourceFlags) (source.Object, error) {
 	if arg == "-" {
 		if e.stdinIn {
 			return nil, usagef("standard input can be read once only")
 		}
 		e.stdinIn = true
-		obj, err := source.Spool(ctx, e.stdin, "standard input")
-		if err != nil {
-			return nil, err
-		}
-		return e.counted(obj), nil
+		return source.Spool(ctx, e.stdin, "standard input")
 	}
 	path, err := localPath(arg)
 	if err != nil {
 		return nil, err
 	}
-	obj, err := openPath(ctx, path, f.mmap)
-	if err != nil {
-		return nil, err
-	}
-	return e.counted(obj), nil
+	return openPath(ctx, path, f.mmap)
 }
 
 // localPath is the path that a FILE argument names.

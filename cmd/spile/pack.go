@@ -107,7 +107,8 @@ func packBinary(ctx context.Context, dst msglc.Target, obj source.Object, d *doc
 	defer w.Close()
 	bytes := source.AsReaderAt(ctx, obj)
 	if d.format == formatMsglc {
-		err = packArchive(ctx, w, bytes, d.Reader, o)
+		p := packer{ctx, w, bytes, o, d.size}
+		err = p.archive(d.Reader)
 	} else {
 		err = value.TranscodeAt(w, o.Codec, d.format.codec(), bytes, obj.Size(), o.Limits)
 	}
@@ -117,11 +118,23 @@ func packBinary(ctx context.Context, dst msglc.Target, obj source.Object, d *doc
 	return w.Close()
 }
 
-// packArchive writes the value of an archive: that of a combined one is made of the values of its parts.
-func packArchive(ctx context.Context, w io.Writer, bytes io.ReaderAt, r *msglc.Reader, o *msglc.WriteOptions) error {
-	in := r.Info()
+// packer writes the values of archives.
+type packer struct {
+	ctx   context.Context
+	w     io.Writer
+	bytes io.ReaderAt
+	o     *msglc.WriteOptions
+	left  int64 // bytes of the file that were not packed yet
+}
+
+// archive writes the value of an archive: that of a combined one is made of the values of its parts.
+func (p *packer) archive(r *msglc.Reader) error {
+	ctx, w, o, in := p.ctx, p.w, p.o, r.Info()
+	if err := enter(&p.left, in); err != nil {
+		return err
+	}
 	if in.Form != msglc.Combined {
-		payload := io.NewSectionReader(bytes, in.PayloadStart, in.PayloadSize)
+		payload := io.NewSectionReader(p.bytes, in.PayloadStart, in.PayloadSize)
 		err := value.TranscodeAt(w, o.Codec, in.Codec, payload, in.PayloadSize, o.Limits)
 		return fault.Shift(err, in.PayloadStart)
 	}
@@ -161,9 +174,22 @@ func packArchive(ctx context.Context, w io.Writer, bytes io.ReaderAt, r *msglc.R
 		if part == r {
 			return fault.New(fault.Invalid, "", "combined file with a part that is no document").On(pathText(msglc.Path{child.Step()}))
 		}
-		if err := packArchive(ctx, w, bytes, part, o); err != nil {
+		if err := p.archive(part); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// enter takes what belongs to an archive, and to no archive in it, from the bytes of the file that are left. In an honest
+// file no byte belongs to two, so that archives that overlap are found before they multiply.
+func enter(left *int64, in msglc.Info) error {
+	*left -= msglc.PrefixSize + in.TOCSize
+	if in.Form != msglc.Combined {
+		*left -= in.PayloadSize
+	}
+	if *left < 0 {
+		return fault.New(fault.Corrupt, "", "children overlap: the archives in it have more bytes than the file")
 	}
 	return nil
 }

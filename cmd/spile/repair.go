@@ -35,6 +35,13 @@ takes what is whole out of it.`,
 }
 
 func (e *env) repair(ctx context.Context, file string, in *sourceFlags, w *writeFlags) error {
+	return e.mend(ctx, file, "repair", in, w, func(out output, obj source.Object) error {
+		return msglc.Repair(ctx, out, obj, w.damaged(in))
+	})
+}
+
+// mend makes the output of a damaged document.
+func (e *env) mend(ctx context.Context, file, verb string, in *sourceFlags, w *writeFlags, fill func(output, source.Object) error) error {
 	if err := w.check(); err != nil {
 		return err
 	}
@@ -49,8 +56,8 @@ func (e *env) repair(ctx context.Context, file string, in *sourceFlags, w *write
 	if obj, err = e.wreck(ctx, obj, in); err != nil {
 		return err
 	}
-	return e.write(ctx, "repair", w.output, func(out output) error {
-		return named(msglc.Repair(ctx, out, obj, w.damaged(in)), obj.Name())
+	return e.write(ctx, verb, w.output, func(out output) error {
+		return named(fill(out, obj), obj.Name())
 	})
 }
 

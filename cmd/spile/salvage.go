@@ -9,6 +9,7 @@ import (
 
 	"github.com/spilehq/spile/fault"
 	"github.com/spilehq/spile/msglc"
+	"github.com/spilehq/spile/source"
 )
 
 func newSalvage(e *env) *cobra.Command {
@@ -36,32 +37,20 @@ is 0 when nothing is lost.`,
 }
 
 func (e *env) salvage(ctx context.Context, file string, in *sourceFlags, w *writeFlags) error {
-	if err := w.check(); err != nil {
-		return err
-	}
-	if err := in.check(); err != nil {
-		return err
-	}
-	obj, err := e.object(ctx, file, in)
-	if err != nil {
-		return err
-	}
-	defer obj.Close()
-	if obj, err = e.wreck(ctx, obj, in); err != nil {
-		return err
-	}
-	e.passes.Store(2) // the first one finds the break
 	var report msglc.SalvageReport
-	err = e.write(ctx, "salvage", w.output, func(out output) error {
+	name := ""
+	err := e.mend(ctx, file, "salvage", in, w, func(out output, obj source.Object) (err error) {
+		e.passes.Store(2) // the first one finds the break
+		name = obj.Name()
 		report, err = msglc.Salvage(ctx, out, obj, w.damaged(in))
-		return named(err, obj.Name())
+		return err
 	})
 	if err != nil {
 		return err
 	}
 	for _, b := range report.Breaks {
 		e.partial = true
-		e.say("%s: %s (offset %#x)", obj.Name(), lost(b), b.Offset)
+		e.say("%s: %s (offset %#x)", name, lost(b), b.Offset)
 	}
 	return nil
 }

@@ -31,21 +31,13 @@ The children of a combined file are offsets. Positions count from the start of t
 }
 
 func (e *env) toc(ctx context.Context, args []string, in *sourceFlags, out *jsonFlags) error {
-	path, err := optionalPath(args)
-	if err != nil {
-		return err
-	}
-	d, err := e.open(ctx, args[0], in)
+	_, d, n, err := e.node(ctx, args, in)
 	if err != nil {
 		return err
 	}
 	defer d.Close()
-	n, err := d.Find(ctx, path)
-	if err != nil {
-		return named(err, d.name)
-	}
 	var losses value.Losses
-	if err := n.WriteTOC(ctx, e.out, &out.JSONOptions); err != nil {
+	if err := n.WriteTOC(ctx, e.out, &out.JSONOptions, &losses); err != nil {
 		return named(err, d.name)
 	}
 	e.losses(d.name, &losses)
