@@ -98,7 +98,7 @@ const maxScalar = 32
 
 // newTOCBuilder returns a builder that waits for the first byte of the payload. It must be closed.
 func newTOCBuilder(s *writeSettings) *tocBuilder {
-	b := &tocBuilder{codec: s.codec, threshold: s.threshold, trivial: s.trivial, depth: depthOf(s.limits)}
+	b := &tocBuilder{codec: s.codec, threshold: s.threshold, trivial: s.trivial, depth: s.limits.MaxNesting()}
 	b.threshold = min(b.threshold, maxPosition/2) // no payload reaches it, and sums with it do not overflow
 	switch s.numeric {
 	case FloatBlocks:
@@ -110,13 +110,6 @@ func newTOCBuilder(s *writeSettings) *tocBuilder {
 	b.children = tape{dir: s.tempDir, bound: tapeBound}
 	b.blocks = tape{dir: s.tempDir, bound: tapeBound / 4}
 	return b
-}
-
-func depthOf(lim value.Limits) int {
-	if lim.Depth <= 0 {
-		return value.DefaultDepth
-	}
-	return lim.Depth
 }
 
 // scalarTraits gives the traits of the scalars by their first byte, 0 where that does not tell their size.

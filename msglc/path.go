@@ -114,6 +114,9 @@ func (p Path) String() string {
 			plain = false
 		}
 	}
+	if len(p) > 0 && strings.HasPrefix(texts[0], "-") {
+		plain = false // a command would take it for a flag
+	}
 	if plain {
 		return strings.Join(texts, "/")
 	}

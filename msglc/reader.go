@@ -96,14 +96,11 @@ func (o *Options) shared(obj source.Object) (s *shared, err error) {
 		o = &Options{}
 	}
 	s = &shared{
-		obj: obj, tocObj: obj, compatible: o.Compatible, limits: o.Limits, depth: o.Limits.Depth,
+		obj: obj, tocObj: obj, compatible: o.Compatible, limits: o.Limits, depth: o.Limits.MaxNesting(),
 		maxValue: o.MaxValue, cacheBytes: o.CacheBytes, fastShare: o.FastLoadingThreshold,
 	}
 	if s.magic, err = padMagic(o.Magic); err != nil {
 		return nil, err
-	}
-	if s.depth <= 0 {
-		s.depth = value.DefaultDepth
 	}
 	if s.maxValue <= 0 {
 		s.maxValue = DefaultMaxValue

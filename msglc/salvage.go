@@ -174,7 +174,7 @@ func keyStep(key value.Raw) Step {
 
 // salvageParts writes a combined archive of the parts of one, and returns its codec. path leads to it.
 func (w *wreck) salvageParts(dst Target, r *SalvageReport, path Path, depth int) (value.Codec, error) {
-	if most := depthOf(w.s.limits); depth >= most {
+	if most := w.s.limits.MaxNesting(); depth >= most {
 		return 0, fault.New(fault.Limit, "msglc", "archives nested deeper than %d", most).At(w.start)
 	}
 	found, named, err := w.children()

@@ -107,7 +107,7 @@ type tocCursor struct {
 	w     []byte // a window of the table
 	off   int64  // of w[0] in the table
 	pos   int
-	join  [64]byte // the bytes around a page border
+	join  [128]byte // the bytes around a page border
 
 	maxKey int64 // longest string that is taken out of the table
 }
@@ -127,10 +127,10 @@ func (c *tocCursor) seek(at int64) {
 	c.off, c.pos, c.w = at, 0, nil
 }
 
-// need brings at least 32 bytes into the window, fewer only at the end of the table: enough for the head of any value
-// and for a whole leaf node.
+// need brings at least 64 bytes into the window, fewer only at the end of the table: enough for the head of any value,
+// for a whole leaf node and for the units of skipRun.
 func (c *tocCursor) need() error {
-	if len(c.w)-c.pos >= 32 {
+	if len(c.w)-c.pos >= 64 {
 		return nil
 	}
 	at := c.at()
@@ -144,7 +144,7 @@ func (c *tocCursor) need() error {
 	if err != nil {
 		return err
 	}
-	if len(w) < 32 && at+int64(len(w)) < c.t.size {
+	if len(w) < 64 && at+int64(len(w)) < c.t.size {
 		next, err := c.t.window(c.ctx, at+int64(len(w)))
 		if err != nil {
 			return err
@@ -253,58 +253,144 @@ func (c *tocCursor) leafRange() (start, end int64, ok bool) {
 	return p[0], p[1], ok
 }
 
-// skipLeaf passes a leaf node of the usual form and reports whether one was there.
-func (c *tocCursor) skipLeaf() bool {
-	p := c.w[c.pos:]
-	if len(p) < 22 || binary.BigEndian.Uint32(p) != leafStart[c.codec] {
-		return false
-	}
-	t := &intSizes[c.codec]
-	a := int(t[p[4]])
-	b := int(t[p[4+a]])
-	if a == 0 || b == 0 {
-		return false
-	}
-	c.pos += 4 + a + b
-	return true
-}
-
 // skip passes n values.
 func (c *tocCursor) skip(n int64) error {
-	for ; n > 0; n-- {
+	for n > 0 {
 		if err := c.need(); err != nil {
 			return err
 		}
-		if c.skipLeaf() {
-			continue
+		if n = c.skipRun(n); n == 0 {
+			break
 		}
-		if err := c.skipAny(); err != nil {
+		var err error
+		if n, err = c.skipHead(n); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// skipAny passes a value of any kind.
-func (c *tocCursor) skipAny() error {
-	var s value.Skipper
-	s.Begin(c.codec, 1, value.Limits{})
-	for {
-		at := c.at()
-		n, done, err := s.Pass(c.w[c.pos:], int(c.t.size-at))
-		if err == io.ErrUnexpectedEOF {
-			return c.corrupt("table of contents ends within a node")
-		} else if err != nil {
-			return fault.Locate(err, c.t.obj.Name(), "", c.t.base+at)
+// skipHead passes one head, with the content of a string, and returns how many values are left of n then. It is the
+// plain twin of skipRun, and takes all that skipRun leaves.
+func (c *tocCursor) skipHead(n int64) (int64, error) {
+	h, err := c.head()
+	if err != nil {
+		return n, err
+	}
+	n--
+	switch h.Kind {
+	case value.Array:
+		n += int64(h.Arg)
+	case value.Map:
+		n += 2 * int64(h.Arg)
+	case value.Tag:
+		n++
+	case value.String, value.Bytes, value.Ext:
+		if int64(h.Arg) > c.t.size-c.at() {
+			return n, c.corrupt("table of contents ends within a string")
 		}
-		c.seek(at + int64(n))
-		if done {
-			return nil
+		c.seek(c.at() + int64(h.Arg))
+	}
+	if n > c.t.size-c.at() { // each value takes a byte at least
+		return n, c.corrupt("table of contents ends within a node")
+	}
+	return n, nil
+}
+
+// nodeShape is what nodes look like in one codec, as every writer writes them.
+type nodeShape struct {
+	leaf       uint32 // map of one, "p", array of two
+	table      uint32 // map of two, "p", array of two; then the positions, "t" and its container
+	block      byte   // array of three
+	keyT       uint16
+	short      byte // first bytes of strings that hold their length: from here on
+	shortCount byte
+	u16, u32   byte // heads of integers of two and four bytes
+}
+
+var nodeShapes = [...]nodeShape{
+	value.Msgpack: {0x81a17092, 0x82a17092, 0x93, 0xa174, 0xa0, 32, 0xcd, 0xce},
+	value.CBOR:    {0xa1617082, 0xa2617082, 0x83, 0x6174, 0x60, 24, 0x19, 0x1a},
+}
+
+// runReach is more than any unit of skipRun takes, but for the content of a key.
+const runReach = 48
+
+// skipRun passes values by whole units: a short key, a leaf, the start of a node with a table, the start of blocks, a
+// block. It stops where the window is about to end or the table looks otherwise, and returns how many values are left.
+// The widths of integers are told apart by branches, which the processor predicts, and not by a table, whose loads
+// would wait for one another: passing the table of 1 GB of runs took 29 ms head by head and 15 ms so.
+func (c *tocCursor) skipRun(n int64) int64 {
+	shape, sizes := &nodeShapes[c.codec], &intSizes[c.codec]
+	pos := c.pos
+	for n > 0 && pos+runReach <= len(c.w) {
+		q := c.w[pos : pos+runReach : pos+runReach]
+		if k := q[0] - shape.short; k < shape.shortCount {
+			pos += 1 + int(k)
+			n--
+			continue
 		}
-		if err := c.need(); err != nil {
-			return err
+		i, numbers, table := 4, 2, false
+		switch start := binary.BigEndian.Uint32(q); {
+		case start == shape.leaf:
+		case start == shape.table:
+			table = true
+		case q[0] == shape.block:
+			i, numbers = 1, 3
+		case start>>8 == shape.leaf>>8: // blocks: "p" is an array of another length, of arrays
+			h, err := value.ReadHead(c.codec, q[3:])
+			if err != nil || h.Kind != value.Array || h.Indefinite || q[3+h.Size] != shape.block || int64(h.Arg) > c.t.size {
+				c.pos = pos
+				return n
+			}
+			pos += 3 + h.Size
+			n += int64(h.Arg) - 1
+			continue
+		default:
+			c.pos = pos
+			return n
+		}
+		for range numbers {
+			switch w := q[i]; {
+			case w == shape.u32:
+				i += 5
+			case w == shape.u16:
+				i += 3
+			case sizes[w] != 0:
+				i += int(sizes[w])
+			default: // no position: a list of three nodes, say
+				c.pos = pos
+				return n
+			}
+		}
+		if table {
+			h, err := value.ReadHead(c.codec, q[i+2:])
+			if binary.BigEndian.Uint16(q[i:]) != shape.keyT || err != nil || h.Indefinite || int64(h.Arg) > c.t.size {
+				c.pos = pos
+				return n
+			}
+			switch h.Kind {
+			case value.Array:
+				n += int64(h.Arg)
+			case value.Map:
+				n += 2 * int64(h.Arg)
+			default:
+				c.pos = pos
+				return n
+			}
+			i += 2 + h.Size
+		}
+		pos += i
+		n--
+		if n > c.t.size-c.off-int64(pos) { // too many for what is left; the plain twin says so
+			break
 		}
 	}
+	c.pos = min(pos, len(c.w))
+	if pos > len(c.w) { // a key goes on behind the window
+		c.seek(c.off + int64(pos))
+	}
+	return n
 }
 
 // uintAt reads an unsigned integer of p whose length is known from intSizes.

@@ -29,7 +29,7 @@ func TestUnmarshal(t *testing.T) {
 		{"uint64", uint64(math.MaxUint64), uint64(math.MaxUint64)},
 		{"int of a float", 3.0, 3},
 		{"uint of a float", 1e18, uint64(1e18)},
-		{"float of an int", 1 << 53, float64(1 << 53)},
+		{"float of an int", int64(1 << 53), float64(1 << 53)},
 		{"float of a big", bigOf("36893488147419103232"), 36893488147419103232.0},
 		{"float32", 0.5, float32(0.5)},
 		{"float32 of an int", -3, float32(-3)},
@@ -122,7 +122,7 @@ func TestUnmarshalErrors(t *testing.T) {
 		{"fraction", map[string]any{"runs": []any{map[string]any{"x": 3.5}}}, new(struct {
 			Runs []inner `spile:"runs"`
 		}), fault.Invalid, "value: runs/0/x: float 3.5 into int (offset 0xa)"},
-		{"inexact", 1<<53 + 1, new(float64), fault.Invalid, "value: integer 9007199254740993 into float64"},
+		{"inexact", int64(1<<53 + 1), new(float64), fault.Invalid, "value: integer 9007199254740993 into float64"},
 		{"inexact", 0.1, new(float32), fault.Invalid, "value: float 0.1 into float32"},
 		{"2^63 as a float", 0x1p63, new(int64), fault.Invalid, "value: float 9.223372036854776e+18 into int64"},
 		{"inf", math.Inf(1), new(int), fault.Invalid, "value: float +Inf into int"},

@@ -351,18 +351,28 @@ func (e *encoder) encoded(c Codec, data []byte) error {
 	if c != e.c {
 		data, err := Transcode(nil, e.c, c, data, Limits{})
 		if err != nil {
-			return fault.New(fault.Invalid, "value", "encoded value").Because(err)
+			return invalidEncoded(err)
 		}
 		return e.content(data)
 	}
 	n, err := Skip(c, data, 1, Limits{})
 	if err != nil {
-		return fault.New(fault.Invalid, "value", "encoded value").Because(err)
+		return invalidEncoded(err)
 	}
 	if n != len(data) {
 		return invalid("encoded value of %d bytes, given are %d", n, len(data))
 	}
 	return e.content(data)
+}
+
+// invalidEncoded is the fault of an encoded value that cannot be written; the text has the name of the package once.
+func invalidEncoded(err error) error {
+	if f, ok := err.(*fault.Error); ok && f.Package == "value" {
+		c := *f
+		c.Package = ""
+		err = &c
+	}
+	return fault.New(fault.Invalid, "value", "encoded value").Because(err)
 }
 
 // number encodes the number that a text names.

@@ -218,7 +218,7 @@ func TestAppendErrors(t *testing.T) {
 		{"double key among names", OrderedMap{{"a", 1}, {"b", 1}, {"c", 1}, {"d", 1}, {"e", 1}, {"f", 1}, {"g", 1}, {"h", 1}, {"i", 1}, {"a", 1}},
 			fault.Conflict, `value: key "a" comes twice`},
 		{"double empty key", OrderedMap{{"", 1}, {"b", 1}, {"", 1}}, fault.Conflict, `value: key "" comes twice`},
-		{"raw that the codec has not", Raw{CBOR, []byte{0xf7}}, fault.Invalid, "value: encoded value: value: "},
+		{"raw that the codec has not", Raw{CBOR, []byte{0xf7}}, fault.Invalid, "value: encoded value: undefined has no form in msgpack"},
 		{"double key among many", []any{many}, fault.Conflict, `value: 0: key "7" comes twice`},
 		{"double key of two types", map[any]any{int8(1): 1, int64(1): 2}, fault.Conflict, `value: key "1" comes twice`},
 		{"double key in a stream", MapSeq{2, pairsOf("a", 1, "a", 2)}, fault.Conflict, `value: key "a" comes twice`},

@@ -36,9 +36,9 @@ func FuzzJSONWriter(f *testing.F) {
 		want, wantErr := AppendJSON(nil, c, data, Limits{}, &o, &loss)
 		compare := func(how string, got []byte, losses *Losses, err error) {
 			t.Helper()
-			// A stream knows less of what is missing, and a look ahead finds faults in another order.
-			ahead := o.Keys == KeysPairs || o.Dup == DupLast || IsTruncated(err) && IsTruncated(wantErr)
-			if (err == nil) != (wantErr == nil) || fmt.Sprint(err) != fmt.Sprint(wantErr) && !ahead {
+			// A look ahead finds faults in another order, and double keys behind a filter are found last.
+			order := o.Keys == KeysPairs || o.Dup == DupLast || errors.Is(wantErr, fault.Conflict)
+			if (err == nil) != (wantErr == nil) || fmt.Sprint(err) != fmt.Sprint(wantErr) && !order {
 				t.Fatalf("%s: error %v, want %v", how, err, wantErr)
 			}
 			if err == nil && !bytes.Equal(got, want) {

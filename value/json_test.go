@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"io"
 	"math"
 	"math/big"
@@ -356,20 +355,20 @@ func TestAppendFloat(t *testing.T) {
 		check(float64(f), 32)
 	}
 	for h := range 1 << 16 {
-		if f := float16(uint16(h)); f-f == 0 {
+		if f := widenHalf(uint16(h)); f-f == 0 {
 			check(f, 32)
 		}
 	}
 }
 
-func TestFloat16(t *testing.T) {
+func TestWidenHalf(t *testing.T) {
 	for h, want := range map[uint16]float64{0: 0, 0x3c00: 1, 0xc000: -2, 0x7bff: 65504, 1: 0x1p-24, 0x3ff: 0x1.ff8p-15, 0x400: 0x1p-14,
 		0x3555: 0.333251953125, 0x7c00: math.Inf(1), 0xfc00: math.Inf(-1)} {
-		if got := float16(h); got != want {
+		if got := widenHalf(h); got != want {
 			t.Errorf("%#04x: %v, want %v", h, got, want)
 		}
 	}
-	if f := float16(0x7e01); f == f {
+	if f := widenHalf(0x7e01); f == f {
 		t.Error("0x7e01 is no NaN")
 	}
 }
@@ -443,32 +442,4 @@ func TestLosses(t *testing.T) {
 	if diff := cmp.Diff(want, lines); diff != "" || loss.Count() != 4 {
 		t.Errorf("%d losses (-want +got):\n%s", loss.Count(), diff)
 	}
-}
-
-func TestModeText(t *testing.T) {
-	var o JSONOptions
-	for _, c := range []struct {
-		m interface {
-			UnmarshalText([]byte) error
-		}
-		word string
-		ok   bool
-	}{
-		{&o.NonFinite, "string", true}, {&o.InvalidUTF8, "replace", true}, {&o.Keys, "pairs", true}, {&o.Dup, "last", true},
-		{&o.Dup, "none", false}, {&o.Keys, "", false},
-	} {
-		if err := c.m.UnmarshalText([]byte(c.word)); (err == nil) != c.ok {
-			t.Errorf("%q: %v", c.word, err)
-		}
-	}
-	if want := (JSONOptions{NonFinite: NonFiniteString, InvalidUTF8: UTF8Replace, Keys: KeysPairs, Dup: DupLast}); o != want {
-		t.Errorf("%+v, want %+v", o, want)
-	}
-	if b, err := o.Dup.MarshalText(); string(b) != "last" || err != nil {
-		t.Errorf("%s %v", b, err)
-	}
-	if _, err := DupMode(9).MarshalText(); err == nil {
-		t.Error("no error for mode 9")
-	}
-	_ = fmt.Sprint(LossKind(77))
 }

@@ -239,26 +239,6 @@ func appendMillionths(b []byte, n uint64) []byte {
 	return b[:len(b)-bits.LeadingZeros64(x|1)/8]
 }
 
-// float16 gives the value of the 16 bits of a half-precision float; each is a float32 too.
-func float16(h uint16) float64 {
-	exp, frac := int(h>>10&0x1f), float64(h&0x3ff)
-	var f float64
-	switch exp {
-	case 0:
-		f = math.Ldexp(frac, -24)
-	case 0x1f:
-		if f = math.Inf(1); frac != 0 {
-			f = math.NaN()
-		}
-	default:
-		f = math.Ldexp(frac+1024, exp-25)
-	}
-	if h&0x8000 != 0 {
-		f = math.Copysign(f, -1)
-	}
-	return f
-}
-
 // maxBignum is the length of the longest bignum, in bytes, that is printed: 631,306 digits, which take a quarter of a
 // second. The time grows faster than the length, so a limit is needed.
 const maxBignum = 256 << 10

@@ -76,7 +76,7 @@ func scanNumber(p []byte) (n jsonNumber) {
 		start := i
 		exp := 0
 		for i < len(p) && p[i]-'0' < 10 {
-			exp = min(exp*10+int(p[i]-'0'), 1<<40)
+			exp = min(exp*10+int(p[i]-'0'), maxExponent)
 			i++
 		}
 		if i == start && n.bad == 0 {
@@ -90,6 +90,10 @@ func scanNumber(p []byte) (n jsonNumber) {
 	n.size = i
 	return n
 }
+
+// maxExponent is where exponents are cut: far beyond what the digits of a number can make up for, and small enough for
+// sums on 32 bits.
+const maxExponent = 1 << (strconv.IntSize/2 + 8)
 
 // maxJSONNumber is the length of the longest number as text. It holds the digits of a bignum of maxBignum bytes.
 const maxJSONNumber = 640 << 10
@@ -230,7 +234,7 @@ func decimalOf(p []byte) decimalText {
 	d.p = p[first:i]
 	if i < len(p) {
 		exp, _ := strconv.Atoi(string(p[i+1:])) // Atoi saturates, and takes a +
-		d.exponent = min(max(exp, -1<<40), 1<<40)
+		d.exponent = min(max(exp, -maxExponent), maxExponent)
 	}
 	if point >= 0 && first > point {
 		d.exponent -= first - point - 1

@@ -1,11 +1,5 @@
 package value
 
-import (
-	"slices"
-
-	"github.com/spilehq/spile/fault"
-)
-
 // JSONOptions says how values become JSON text where JSON has no form for them. The zero value refuses everything that
 // would be lost or read back as something else, save for what the comment of [JSONWriter] calls a loss.
 type JSONOptions struct {
@@ -56,52 +50,3 @@ const (
 	DupLast                 // the last pair is kept, where it stands
 	DupAll                  // all are written; keys are not compared
 )
-
-var (
-	nonFiniteNames = []string{"error", "null", "string"}
-	utf8Names      = []string{"error", "replace"}
-	keyNames       = []string{"error", "string", "pairs"}
-	dupNames       = []string{"error", "first", "last", "all"}
-)
-
-// MarshalText gives the word of the command line: error, null or string.
-func (m NonFiniteMode) MarshalText() ([]byte, error) { return modeText(nonFiniteNames, uint8(m)) }
-
-// UnmarshalText reads what MarshalText gives.
-func (m *NonFiniteMode) UnmarshalText(b []byte) error {
-	return parseMode(nonFiniteNames, b, (*uint8)(m))
-}
-
-// MarshalText gives the word of the command line: error or replace.
-func (m UTF8Mode) MarshalText() ([]byte, error) { return modeText(utf8Names, uint8(m)) }
-
-// UnmarshalText reads what MarshalText gives.
-func (m *UTF8Mode) UnmarshalText(b []byte) error { return parseMode(utf8Names, b, (*uint8)(m)) }
-
-// MarshalText gives the word of the command line: error, string or pairs.
-func (m KeyMode) MarshalText() ([]byte, error) { return modeText(keyNames, uint8(m)) }
-
-// UnmarshalText reads what MarshalText gives.
-func (m *KeyMode) UnmarshalText(b []byte) error { return parseMode(keyNames, b, (*uint8)(m)) }
-
-// MarshalText gives the word of the command line: error, first, last or all.
-func (m DupMode) MarshalText() ([]byte, error) { return modeText(dupNames, uint8(m)) }
-
-// UnmarshalText reads what MarshalText gives.
-func (m *DupMode) UnmarshalText(b []byte) error { return parseMode(dupNames, b, (*uint8)(m)) }
-
-func modeText(names []string, m uint8) ([]byte, error) {
-	if int(m) >= len(names) {
-		return nil, fault.New(fault.Invalid, "value", "mode %d, there are %d", m, len(names))
-	}
-	return []byte(names[m]), nil
-}
-
-func parseMode(names []string, b []byte, m *uint8) error {
-	i := slices.Index(names, string(b))
-	if i < 0 {
-		return fault.New(fault.Invalid, "value", "%q, want one of %q", b, names)
-	}
-	*m = uint8(i)
-	return nil
-}

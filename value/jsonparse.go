@@ -289,8 +289,8 @@ func (r *jsonReader) end() error {
 
 // checkLength refuses what msgpack has no length for.
 func (r *jsonReader) checkLength(n int, offset int64) error {
-	if r.codec == Msgpack && n > math.MaxUint32 {
-		return fault.New(fault.Invalid, "value", "length %d, msgpack holds %d at most", n, math.MaxUint32).At(offset)
+	if r.codec == Msgpack && int64(n) > math.MaxUint32 {
+		return fault.New(fault.Invalid, "value", "length %d, msgpack holds %d at most", n, int64(math.MaxUint32)).At(offset)
 	}
 	return nil
 }
@@ -326,7 +326,7 @@ func (r *jsonReader) number() error {
 // string reads a string that is a value.
 func (r *jsonReader) string() error {
 	p := r.buf[r.pos+1:]
-	if n := plainPrefix(p); n < len(p) && p[n] == '"' && n <= math.MaxUint32 {
+	if n := plainPrefix(p); n < len(p) && p[n] == '"' && int64(n) <= math.MaxUint32 {
 		r.out = append(appendStringHead(r.out, r.codec, n), p[:n]...)
 		r.pos += n + 2
 		return nil

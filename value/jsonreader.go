@@ -28,7 +28,7 @@ type JSONReadOptions struct {
 // a loss where the float64 stands for other digits. -0 is the integer 0, a loss; -0.0 keeps its sign. Text that is not
 // JSON by RFC 8259 and its strings UTF-8, with paired surrogates in escapes, is an error of class fault.Corrupt; a key
 // that occurs twice in one object is one of class fault.Conflict, unless KeepDup is set. Errors name the line, the column and the offset. A byte
-// order mark at the start is skipped. A number of more than 256 KiB and a key of more than 16 MiB are refused.
+// order mark at the start is skipped. A number of more than 640 KiB of text and a key of more than 16 MiB are refused.
 //
 // Lengths come before content in both encodings, so src is read twice when it is long: first for the number of items of
 // the long containers. The memory does not grow with the text, apart from the keys of objects that are open: those are

@@ -122,7 +122,7 @@ func (w *JSONWriter) step(s *Scanner, depth int) (bool, error) {
 	case Nint:
 		w.buf = appendNegative(w.buf, s.Bits)
 	case Float16:
-		err = w.float(float16(uint16(s.Bits)), 32, s.start)
+		err = w.float(widenHalf(uint16(s.Bits)), 32, s.start)
 	case Float32:
 		err = w.float(float64(math.Float32frombits(uint32(s.Bits))), 32, s.start)
 	case Float64:

@@ -71,7 +71,8 @@ type Token struct {
 
 // Limits bounds what a hostile input can cost. The zero value means the defaults.
 type Limits struct {
-	// Depth is the number of arrays, maps and tags that may enclose one another; 0 means DefaultDepth.
+	// Depth is the number of arrays, maps and tags that may enclose one another; 0 means DefaultDepth,
+	// and more than MaxDepth is MaxDepth.
 	Depth int
 }
 
@@ -79,9 +80,16 @@ type Limits struct {
 // (docs/format/msglc.md, "Limits").
 const DefaultDepth = 1000
 
+// MaxDepth is the highest depth limit. What consumes values may be recursive, as a jq program is, and 10,000 calls within
+// one another fit the stack.
+const MaxDepth = 10_000
+
+// MaxNesting is the depth limit that holds.
+func (l Limits) MaxNesting() int { return l.depth() }
+
 func (l Limits) depth() int {
 	if l.Depth <= 0 {
 		return DefaultDepth
 	}
-	return l.Depth
+	return min(l.Depth, MaxDepth)
 }

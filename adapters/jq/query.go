@@ -45,9 +45,7 @@ func Compile(program string, o *Options) (*Query, error) {
 	if o.JSON != nil {
 		q.json = *o.JSON
 	}
-	if q.limits.Depth <= 0 {
-		q.limits.Depth = value.DefaultDepth
-	}
+	q.limits.Depth = q.limits.MaxNesting()
 	var names []string
 	for name := range o.Variables {
 		names = append(names, "$"+name)

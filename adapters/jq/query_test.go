@@ -450,3 +450,58 @@ func comparePrograms(t *testing.T, n msglc.Node, o *value.JSONOptions, s sizes) 
 		t.FailNow()
 	}
 }
+
+// combinedOf makes a combined list of archives by their offsets in the payload.
+func combinedOf(payload []byte, offsets ...uint64) []byte {
+	const c = value.Msgpack
+	toc := value.AppendArrayHeader(value.AppendString(value.AppendMapHeader(nil, c, 1), c, "t"), c, len(offsets))
+	for _, at := range offsets {
+		toc = value.AppendUint(toc, c, at)
+	}
+	file := append(make([]byte, msglc.MagicSize-len(msglc.DefaultMagic)), msglc.DefaultMagic...)
+	for _, n := range []int{len(payload), len(toc)} {
+		number := value.AppendUint(nil, c, uint64(n))
+		file = append(append(file, make([]byte, 10-len(number))...), number...)
+	}
+	return append(append(file, payload...), toc...)
+}
+
+// TestOverlap decodes archives that share their bytes, and some that do not.
+func TestOverlap(t *testing.T) {
+	const c = value.Msgpack
+	small := document(t, c, value.AppendInt(value.AppendString(value.AppendMapHeader(nil, c, 1), c, "a"), c, 1), msglc.WriteOptions{})
+	inner := combinedOf(append(small[:len(small):len(small)], small...), 0, uint64(len(small)))
+	honest := combinedOf(append(inner[:len(inner):len(inner)], small...), uint64(len(inner)), 0)
+	hostile := small
+	for range 13 {
+		hostile = combinedOf(hostile, make([]uint64, 10)...)
+	}
+	for _, test := range []struct {
+		file          []byte
+		program, want string
+	}{
+		{honest, `[.]|length`, "1"},
+		{honest, `tojson`, `"[{\"a\":1},[{\"a\":1},{\"a\":1}]]"`},
+		{honest, `.[:2]|tojson`, `"[{\"a\":1},[{\"a\":1},{\"a\":1}]]"`},
+		{hostile, `[.]|tojson`, ""},
+		{hostile, `.[1:5]|tojson`, ""},
+		{hostile, `[.[]]|tojson`, ""},
+	} {
+		q, err := Compile(test.program, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := open(t, test.file, nil)
+		var got bytes.Buffer
+		var failed error
+		for result, err := range q.Run(t.Context(), r.Root(), nil) {
+			if err == nil {
+				err = result.WriteJSON(&got)
+			}
+			failed = errors.Join(failed, err)
+		}
+		if test.want == "" && !errors.Is(failed, fault.Corrupt) || test.want != "" && (failed != nil || got.String() != test.want) {
+			t.Errorf("%s: %.200s, error %v", test.program, &got, failed)
+		}
+	}
+}

@@ -118,13 +118,13 @@ func (f *sourceFlags) add(flags *pflag.FlagSet) {
 	flags.Var(&choice[format]{&f.format, formatNames, allFormats}, "format", "the format of FILE, found from its content otherwise")
 	flags.Var(&f.magic, "magic", "the magic of documents, 1 to 30 bytes (msglc-2024)")
 	flags.Var(&f.offset, "offset", "where the document starts in FILE, in bytes")
-	flags.IntVar(&f.depth, "depth", value.DefaultDepth, "how deep lists, maps and tags may be nested, `N` levels")
+	flags.IntVar(&f.depth, "depth", value.DefaultDepth, "how deep lists, maps and tags may be nested, `N` levels, 10000 at most")
 	flags.BoolVar(&f.mmap, "mmap", false, "map FILE into memory instead of reading it")
 }
 
 func (f *sourceFlags) check() error {
-	if f.depth < 1 {
-		return usagef("--depth %d, want 1 or more", f.depth)
+	if f.depth < 1 || f.depth > value.MaxDepth {
+		return usagef("--depth %d, want 1 to %d", f.depth, value.MaxDepth)
 	}
 	return nil
 }
