@@ -151,6 +151,9 @@ func TestVerifyDeep(test *testing.T) {
 		"block border inside": {payload10, obj{kv("p", []any{ints(1, 1, 3), ints(2, 3, 9)})}, "value ends at 2, its node at 3"},
 		"a key twice":         {[]byte{0x82, 0xa1, 'a', 1, 0xa1, 'a', 2}, leaf(0, 7), `"a"`},
 		"a key twice, table":  {[]byte{0x82, 0xa1, 'a', 1, 0xa1, 'a', 2}, obj{p(0, 7), t(obj{kv("a", leaf(3, 4)), kv("a", leaf(6, 7))})}, `key "a" occurs twice in the table`},
+		"no p, two swapped":   {payload10, obj{t([]any{leaf(2, 5), leaf(1, 2), leaf(5, 9)})}, "node starts at 2, its value at 1"},
+		"no p, one missing":   {payload10, obj{t([]any{leaf(1, 2), leaf(2, 5)})}, "list of 3 in the payload, of 2 in the table"},
+		"no p, right":         {payload10, obj{t([]any{leaf(1, 2), leaf(2, 5), leaf(5, 9)})}, ""},
 		"no UTF-8":            {[]byte{0x91, 0xa1, 0xff}, leaf(0, 3), "UTF-8"},
 		"no value":            {[]byte{0x91, 0xc1}, leaf(0, 2), "0xc1"},
 	} {
@@ -362,6 +365,51 @@ func TestVerifySidecar(test *testing.T) {
 		}
 		if all := strings.Join(found, "\n"); change != strings.Contains(all, "plain.toc: table of contents has the hash") {
 			test.Errorf("%s: findings %q", name, all)
+		}
+	}
+}
+
+// TestVerifyIndefinite checks blocks over CBOR lists of indefinite length, at the root and inside a list.
+func TestVerifyIndefinite(test *testing.T) {
+	list := append(append([]byte{0x9f}, bytes.Repeat([]byte{0x18, 0x64}, 200)...), 0xff)
+	for name, payload := range map[string][]byte{
+		"root": list, "inside": append(append([]byte{0x82}, list...), list...), "inside indefinite": append(append([]byte{0x9f}, list...), 0xff),
+		"map": append(append([]byte{0xbf, 0x61, 'a'}, list...), 0xff),
+	} {
+		r := open(test, archiveOf(test, payload, &WriteOptions{Codec: value.CBOR, Threshold: 40}), nil)
+		if err := r.Verify(test.Context(), true, func(f Finding) { test.Errorf("%s: %v", name, f.Err) }); err != nil {
+			test.Error(err)
+		}
+	}
+}
+
+// TestKeysWithOneText reaches a binary key and a string key whose JSON texts are the same.
+func TestKeysWithOneText(test *testing.T) {
+	file := dumps(test, obj{kv([]byte("A"), obj{kv("x", int64(1))}), kv("QQ", obj{kv("x", int64(2))}), kv("{7}", int64(3)), kv(int64(7), int64(4)), kv("-1", int64(5))}, nil)
+	r := open(test, file, nil)
+	for i, want := range []int64{1, 2, 3, 4, 5} {
+		var path Path
+		for c, err := range r.Root().Children(test.Context()) {
+			if err != nil {
+				test.Fatal(err)
+			}
+			if c.Index == int64(i) {
+				path = Path{c.Step()}
+			}
+		}
+		if i < 2 {
+			path = append(path, TextStep("x"))
+		}
+		again, err := ParsePath(path.String())
+		if err != nil || strings.HasPrefix(path.String(), "-") || again.String() != path.String() {
+			test.Fatalf("%q, printed again %q, %v", path.String(), again.String(), err)
+		}
+		n, err := r.Find(test.Context(), again)
+		if err != nil {
+			test.Fatalf("%q: %v", path.String(), err)
+		}
+		if v, err := n.Value(test.Context()); err != nil || v != want {
+			test.Errorf("%q: %v, want %d, error %v", path.String(), v, want, err)
 		}
 	}
 }

@@ -136,6 +136,9 @@ func (s Step) String() string {
 		}
 		return s.text
 	}
+	if s.text != "" {
+		return s.text // as it was written: {"QQ"} may stand for a binary key too
+	}
 	if t, ok := stringKey(s.key); ok {
 		return TextStep(t).String()
 	}
@@ -204,6 +207,12 @@ func (n Node) Step(ctx context.Context, s Step) (Node, error) {
 	case kind == value.Map && s.key.Data == nil:
 		return n.Lookup(ctx, value.Raw{Codec: value.Msgpack, Data: value.AppendString(nil, value.Msgpack, s.text)})
 	case kind == value.Map:
+		if t, ok := stringKey(s.key); ok && s.text != "" && parseStep(t).key.Data == nil {
+			// A string key needs no braces here, so a key is meant whose JSON form is a string: binary, a time.
+			if next, err := n.lookupText(ctx, s, errNoKey); err != errNoKey {
+				return next, err
+			}
+		}
 		next, err := n.Lookup(ctx, s.key)
 		if errors.Is(err, fault.NotFound) && s.text != "" {
 			return n.lookupText(ctx, s, err)
@@ -223,6 +232,8 @@ func (n Node) Step(ctx context.Context, s Step) (Node, error) {
 	}
 	return n, n.invalid("step %s into a value of kind %s", strconv.Quote(s.String()), kind)
 }
+
+var errNoKey = errors.New("no key")
 
 // lookupText finds a key that JSON has no type for, such as a binary one, by its JSON text in a step {…}.
 func (n Node) lookupText(ctx context.Context, s Step, notFound error) (Node, error) {

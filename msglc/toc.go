@@ -109,11 +109,12 @@ type tocCursor struct {
 	pos   int
 	join  [128]byte // the bytes around a page border
 
-	maxKey int64 // longest string that is taken out of the table
+	maxKey  int64 // longest string that is taken out of the table
+	payload int64 // length of the payload
 }
 
 func (r *Reader) cursor(ctx context.Context, at int64) *tocCursor {
-	return &tocCursor{ctx: ctx, t: r.toc, codec: r.h.codec, off: at, maxKey: r.s.maxValue}
+	return &tocCursor{ctx: ctx, t: r.toc, codec: r.h.codec, off: at, maxKey: r.s.maxValue, payload: r.h.tocStart}
 }
 
 // at is the position in the table.
@@ -157,8 +158,17 @@ func (c *tocCursor) need() error {
 	return nil
 }
 
-// head reads the head of a value.
+// head reads the head of a value of definite length.
 func (c *tocCursor) head() (value.Head, error) {
+	h, err := c.anyHead()
+	if err == nil && h.Indefinite {
+		err = c.corrupt("%s of indefinite length in the table of contents", h.Kind)
+	}
+	return h, err
+}
+
+// anyHead reads the head of a value.
+func (c *tocCursor) anyHead() (value.Head, error) {
 	if err := c.need(); err != nil {
 		return value.Head{}, err
 	}
@@ -168,8 +178,6 @@ func (c *tocCursor) head() (value.Head, error) {
 		return h, c.corrupt("table of contents ends within a node")
 	case err != nil:
 		return h, fault.Locate(err, c.t.obj.Name(), "", c.t.base+c.at())
-	case h.Indefinite:
-		return h, c.corrupt("%s of indefinite length in the table of contents", h.Kind)
 	case h.Kind == value.End:
 		return h, c.corrupt("break in the table of contents")
 	}
@@ -273,11 +281,15 @@ func (c *tocCursor) skip(n int64) error {
 // skipHead passes one head, with the content of a string, and returns how many values are left of n then. It is the
 // plain twin of skipRun, and takes all that skipRun leaves.
 func (c *tocCursor) skipHead(n int64) (int64, error) {
-	h, err := c.head()
+	at := c.at()
+	h, err := c.anyHead()
 	if err != nil {
 		return n, err
 	}
 	n--
+	if h.Indefinite { // in a key only, which stands here as it does in the payload
+		return n, c.skipIndefinite(at)
+	}
 	switch h.Kind {
 	case value.Array:
 		n += int64(h.Arg)
@@ -295,6 +307,17 @@ func (c *tocCursor) skipHead(n int64) (int64, error) {
 		return n, c.corrupt("table of contents ends within a node")
 	}
 	return n, nil
+}
+
+// skipIndefinite passes a CBOR value of indefinite length.
+func (c *tocCursor) skipIndefinite(at int64) error {
+	left := c.t.size - at
+	s := value.NewStream(c.codec, source.NewReader(c.ctx, c.t.obj, c.t.base+at, left, 4<<10), left, value.Limits{})
+	if err := s.Skip(); err != nil {
+		return fault.Locate(err, c.t.obj.Name(), "", c.t.base+at)
+	}
+	c.seek(at + s.Offset())
+	return nil
 }
 
 // nodeShape is what nodes look like in one codec, as every writer writes them.

@@ -16,7 +16,8 @@ func (n Node) WriteTOC(ctx context.Context, w io.Writer, o *value.JSONOptions, l
 	if err != nil {
 		return err
 	}
-	jw := value.NewJSONWriter(w, n.r.s.limits, o, loss)
+	// A node is a map with a container in it: two levels of JSON for one of the document.
+	jw := value.NewJSONWriter(w, value.Limits{Depth: 2*n.r.s.depth + 2}, o, loss)
 	if n.slice != nil {
 		return n.invalid("a slice has no node in the table of contents")
 	}

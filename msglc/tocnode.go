@@ -65,8 +65,8 @@ func (c *tocCursor) entry(lo, hi int64) (e entry, err error) {
 	if h.Kind == value.Uint {
 		e.form, e.whole, e.offset = Combined, true, int64(min(h.Arg, maxPosition))
 		e.start, e.end = lo, hi
-		if e.offset < lo || e.offset+PrefixSize >= hi {
-			return e, c.failAt(e.at, "child archive at %d, which needs to start in [%d, %d)", h.Arg, lo, hi-PrefixSize)
+		if e.offset+PrefixSize >= c.payload {
+			return e, c.failAt(e.at, "child archive at %d with its prefix of %d, but the payload has %d bytes", h.Arg, PrefixSize, c.payload)
 		}
 		return e, nil
 	}

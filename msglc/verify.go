@@ -108,7 +108,7 @@ func (v *verifier) archive(r *Reader, path *trail) {
 		v.corrupt(r, path, root.start, "root node [%d, %d) of a payload of %d bytes", root.start, root.end, r.h.tocStart)
 	}
 	end := v.node(r, w, root, path, 0)
-	if v.deep && !root.hasRange && root.form == Blocks && end >= 0 && end != r.h.tocStart {
+	if v.deep && !root.hasRange && end >= 0 && end != r.h.tocStart {
 		v.corrupt(r, path, end, "root value ends at %d, the payload at %d", end, r.h.tocStart)
 	}
 }
@@ -143,16 +143,19 @@ func (v *verifier) node(r *Reader, w *window, e *entry, path *trail, from int64)
 		}
 		return e.end
 	}
-	return v.table(r, w, e, path)
+	return v.table(r, w, e, path, from)
 }
 
-// table checks a list, map or combined node and its children.
-func (v *verifier) table(r *Reader, w *window, e *entry, path *trail) int64 {
-	pos := int64(-1)
+// table checks a list, map or combined node and its children. A node without a range of its own must stand at from.
+func (v *verifier) table(r *Reader, w *window, e *entry, path *trail, from int64) int64 {
+	pos, start := int64(-1), from
+	if e.hasRange {
+		start = e.start
+	}
 	var head value.Head
-	if v.deep && e.hasRange {
+	if v.deep && e.form != Combined && start >= 0 {
 		var err error
-		if head, pos, err = w.head(e.start, e.end); err != nil {
+		if head, pos, err = w.head(start, e.end); err != nil {
 			v.found(r, path, err)
 			return e.end
 		}
@@ -161,11 +164,11 @@ func (v *verifier) table(r *Reader, w *window, e *entry, path *trail) int64 {
 			kind = value.Map
 		}
 		if head.Kind != kind {
-			v.corrupt(r, path, e.start, "%s in the payload, %s in the table of contents", head.Kind, kind)
+			v.corrupt(r, path, start, "%s in the payload, %s in the table of contents", head.Kind, kind)
 			return e.end
 		}
 		if !head.Indefinite && int64(head.Arg) != e.count {
-			v.corrupt(r, path, e.start, "%s of %d in the payload, of %d in the table of contents", kind, head.Arg, e.count)
+			v.corrupt(r, path, start, "%s of %d in the payload, of %d in the table of contents", kind, head.Arg, e.count)
 			pos = -1
 		}
 	}
@@ -185,6 +188,9 @@ func (v *verifier) table(r *Reader, w *window, e *entry, path *trail) int64 {
 				v.found(r, path, fault.New(fault.Conflict, "msglc", "key %s occurs twice in the table of contents", keyText(key.Key)).At(c.t.base+c.at()))
 			} else if len(seen) < maxSeenKeys {
 				seen[string(canonical)] = true
+			} else if i == maxSeenKeys {
+				v.report(Finding{Note: true, Err: fault.New(fault.Limit, "msglc", "keys behind the first %d are not compared with one another", int64(maxSeenKeys)).
+					At(c.t.base + c.at()).On(path.path().String()).In(r.s.obj.Name())})
 			}
 			pos = v.key(r, w, pos, e.end, key.Key, path)
 		}
@@ -219,6 +225,9 @@ func (v *verifier) table(r *Reader, w *window, e *entry, path *trail) int64 {
 		}
 		pos++
 	}
+	if !e.hasRange {
+		return pos
+	}
 	if pos >= 0 && pos != e.end {
 		v.corrupt(r, path, pos, "children end at %d, their node at %d", pos, e.end)
 	}
@@ -246,9 +255,9 @@ func (v *verifier) key(r *Reader, w *window, pos, end int64, key value.Raw, path
 }
 
 // blocks checks a blocks node, whose array header stands in front of its items.
-func (v *verifier) blocks(r *Reader, w *window, e *entry, path *trail, from int64) int64 {
+func (v *verifier) blocks(r *Reader, w *window, e *entry, path *trail, from int64) (end int64) {
 	c := r.cursor(v.ctx, e.children)
-	items, start, end, err := c.checkBlocks(e)
+	items, start, last, err := c.checkBlocks(e)
 	if err != nil {
 		v.found(r, path, err)
 		return -1
@@ -256,9 +265,10 @@ func (v *verifier) blocks(r *Reader, w *window, e *entry, path *trail, from int6
 	if !v.deep {
 		return -1
 	}
-	if from < 0 {
-		from = start
-	} else if head, at, err := w.head(from, end); err != nil {
+	end = last
+	if head, at, err := w.head(max(from, 0), last); from < 0 {
+		end = -1
+	} else if err != nil {
 		v.found(r, path, err)
 	} else {
 		switch {
@@ -270,7 +280,12 @@ func (v *verifier) blocks(r *Reader, w *window, e *entry, path *trail, from int6
 			v.corrupt(r, path, from, "first item at %d, first block at %d", at, start)
 		}
 		if head.Indefinite {
-			defer func() { end++ }()
+			end++ // the break
+			if p, err := w.bytes(last, min(end, r.h.tocStart)); err != nil {
+				v.found(r, path, err)
+			} else if len(p) == 0 || p[0] != 0xff {
+				v.corrupt(r, path, last, "no break behind the last block")
+			}
 		}
 	}
 	c.seek(e.children)

@@ -11,20 +11,29 @@ import (
 	"unicode/utf8"
 
 	"github.com/spilehq/spile/fault"
+	"github.com/spilehq/spile/internal/box"
 )
 
 // Decode decodes data, which must hold exactly one value and nothing behind it. The Go types are listed at [ExtValue].
 //
 // Floats of any width become float64, text must be UTF-8. Of two pairs with the same key the last one wins. A timestamp,
 // a time tag or a big number whose content makes no sense stays what it is on the wire: an [ExtValue] or a [TagValue].
-// The values share no memory with data. Strings of a document share blocks of a few KiB: one that is kept for long
-// keeps its block; strings.Clone frees it.
+// The values share no memory with data. Short strings of a document share blocks of a few KiB, and the interfaces of 32
+// numbers or strings share one piece of memory: one that is kept for long keeps what it shares; a copy of the number, or
+// strings.Clone, keeps nothing else.
+//
+// A container of more than half a MiB is decoded by several goroutines, GOMAXPROCS at most, which end before Decode
+// returns. They change neither the value nor the error.
 func Decode(c Codec, data []byte, lim Limits) (any, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
 	d := decoders.Get().(*decoder)
 	defer d.release()
+	return d.document(c, data, lim)
+}
+
+func (d *decoder) document(c Codec, data []byte, lim Limits) (any, error) {
 	s := &d.scanner
 	s.Reset(c, data, lim)
 	v, err := d.next(s)
@@ -99,11 +108,16 @@ type decoder struct {
 	texts   [slots]textSlot // short strings that were seen, by hash
 	kept    int             // slots of texts that were written, the first of them in filled
 	filled  [16]uint8
+	floats  box.Slab[float64]
+	ints    box.Slab[int64]
+	uints   box.Slab[uint64]
+	strings box.Slab[string] // short ones, so that a slab keeps no more than its blocks of text
+	split   splitting
 	scratch []byte // of encodedKey
 	open    []bool // of encodedKey: containers of indefinite length
 }
 
-var decoders = sync.Pool{New: func() any { return new(decoder) }}
+var decoders = sync.Pool{New: func() any { return &decoder{split: usualSplit} }}
 
 // keySlot is a key with its words.
 type keySlot struct {
@@ -155,6 +169,7 @@ func (d *decoder) release() {
 		}
 	}
 	d.kept = 0
+	d.split = usualSplit
 	d.stack, d.typed = d.stack[:0], d.typed[:0]
 	decoders.Put(d)
 }
@@ -191,9 +206,15 @@ func (d *decoder) value(s *Scanner) (any, error) {
 			v = text
 		case Array:
 			d.stack = append(d.stack, frame{kind: Array, list: make([]any, 0, room(s))})
+			if d.maySplit(s) {
+				d.splitOpen(s, &d.stack[len(d.stack)-1], len(d.stack)-base)
+			}
 			goto next
 		case Map:
 			d.stack = append(d.stack, frame{kind: Map, named: make(map[string]any, min(room(s), maxHint))})
+			if d.maySplit(s) {
+				d.splitOpen(s, &d.stack[len(d.stack)-1], len(d.stack)-base)
+			}
 			goto next
 		case Tag:
 			d.stack = append(d.stack, frame{kind: Tag, tag: s.Bits})
@@ -210,7 +231,7 @@ func (d *decoder) value(s *Scanner) (any, error) {
 			}
 			d.stack = d.stack[:len(d.stack)-1]
 		default:
-			v = scalar(&s.Token)
+			v = d.scalar(&s.Token)
 		}
 	put:
 		if len(d.stack) == base {

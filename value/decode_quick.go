@@ -28,6 +28,7 @@ const (
 	quickUints   // an argument of arg bytes
 	quickNints   // -1 - an argument of arg bytes
 	quickSigneds // a two's complement argument of arg bytes
+	quickFloat32
 	quickFloat64
 )
 
@@ -48,6 +49,8 @@ func quickStepsOf(c Codec) (t [256]quickStep) {
 			s.op = quickNull
 		case f.kind == Bool:
 			s.op = quickBool
+		case f.kind == Float32:
+			s.op = quickFloat32
 		case f.kind == Float64:
 			s.op = quickFloat64
 		case f.kind == String && f.width == 0:
@@ -92,7 +95,7 @@ func (d *decoder) quickMap(s *Scanner, top *frame) (keyed bool) {
 	t := &quickSteps[s.codec]
 	p := s.buf[s.pos:]
 	rem := s.rem
-	m := top.named
+	m, last := top.named, top.name
 	for rem != 0 && len(p) > 0 {
 		step := t[p[0]]
 		end := 1 + int(step.arg)
@@ -105,9 +108,9 @@ func (d *decoder) quickMap(s *Scanner, top *frame) (keyed bool) {
 		}
 		p = p[end:]
 		rem--
+		last = name
 		v, n := d.quick(t[p[0]], p)
 		if n == 0 {
-			top.name = name
 			keyed = true
 			break
 		}
@@ -115,6 +118,7 @@ func (d *decoder) quickMap(s *Scanner, top *frame) (keyed bool) {
 		p = p[n:]
 		rem--
 	}
+	top.name = last
 	s.leap(rem, len(s.buf)-len(p))
 	return keyed
 }
@@ -137,9 +141,9 @@ func (d *decoder) quick(step quickStep, p []byte) (any, int) {
 	case quickBool:
 		return arg != 0, 1
 	case quickInt:
-		return int64(arg), 1
+		return int64(arg), 1 // Go has boxes of these
 	case quickNint:
-		return ^int64(arg), 1
+		return d.ints.Box(^int64(arg)), 1
 	case quickString:
 		if end := 1 + arg; len(p) >= end {
 			if text, ok := d.textValue(p[1:end]); ok {
@@ -157,12 +161,16 @@ func (d *decoder) quick(step quickStep, p []byte) (any, int) {
 		}
 	case quickFloat64:
 		if len(p) >= 9 {
-			return math.Float64frombits(binary.BigEndian.Uint64(p[1:])), 9
+			return d.floats.Box(math.Float64frombits(binary.BigEndian.Uint64(p[1:]))), 9
+		}
+	case quickFloat32:
+		if len(p) >= 5 {
+			return d.floats.Box(float64(math.Float32frombits(binary.BigEndian.Uint32(p[1:])))), 5
 		}
 	default:
 		if n := 1 + arg; n > 1 && len(p) >= n {
 			if v, ok := quickWide(step, p); ok {
-				return v, n
+				return d.boxInt(v), n
 			}
 		}
 	}

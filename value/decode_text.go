@@ -17,7 +17,10 @@ func (d *decoder) textValue(b []byte) (any, bool) {
 	n := uint64(len(b))
 	if n > maxWords {
 		text, ok := d.string(b)
-		return text, ok
+		if n > maxShared {
+			return text, ok
+		}
+		return d.strings.Box(text), ok
 	}
 	x, y := words(b)
 	i := wordsHash(x, y, n) % slots
@@ -28,7 +31,7 @@ func (d *decoder) textValue(b []byte) (any, bool) {
 	if (x|y)&notASCII != 0 && !utf8.Valid(b) {
 		return nil, false
 	}
-	var boxed any = d.cut(b)
+	boxed := d.strings.Box(d.cut(b))
 	slot.x, slot.y, slot.n, slot.boxed = x, y, n, boxed
 	if d.kept < len(d.filled) {
 		d.filled[d.kept] = uint8(i)

@@ -28,10 +28,10 @@ func ExampleAppendJSON() {
 }
 
 func ExampleJSONOptions() {
-	data := []byte("\x83\x07\xf9\x7e\x00\x61a\xf7\xf5\x01") // {7: NaN, "a": undefined, true: 1}
+	data := []byte("\xa3\x07\xf9\x7e\x00\x61a\xf7\xf5\x01") // {7: NaN, "a": undefined, true: 1}
 	var loss value.Losses
 	o := value.JSONOptions{Keys: value.KeysString, NonFinite: value.NonFiniteString, Pretty: true}
-	text, err := value.AppendJSON(nil, value.CBOR, append([]byte{0xa3}, data[1:]...), value.Limits{}, &o, &loss)
+	text, err := value.AppendJSON(nil, value.CBOR, data, value.Limits{}, &o, &loss)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -52,10 +52,7 @@ func ExampleJSONOptions() {
 }
 
 func ExampleDupMode() {
-	var o value.JSONOptions
-	if err := o.Dup.UnmarshalText([]byte("last")); err != nil {
-		log.Fatal(err)
-	}
+	o := value.JSONOptions{Dup: value.DupLast}
 	text, _ := value.AppendJSON(nil, value.Msgpack, []byte("\x82\xa1a\x01\xa1a\x02"), value.Limits{}, &o, nil)
 	fmt.Printf("%s\n", text)
 	// Output: {"a":2}
@@ -106,7 +103,7 @@ func ExampleReadJSON() {
 	err = value.ReadJSON(io.Discard, strings.NewReader(text), int64(len(text)), value.CBOR, nil, nil)
 	fmt.Println(err)
 	// Output:
-	// a36269641bffffffffffffffff65726174696ffb3fe00000000000006474616773826161 <nil>
+	// a36269641bffffffffffffffff65726174696ffb3fe000000000000064746167738261616162 <nil>
 	// value: line 2, column 13: not JSON: ']' where a value is expected (offset 0x15)
 }
 

@@ -116,7 +116,7 @@ func dump(t *testing.T, archive []byte, base int, from part) string {
 	}
 	in := r.Info()
 	var table bytes.Buffer
-	if err := r.Root().WriteTOC(ctx, &table, &value.JSONOptions{Keys: value.KeysPairs}); err != nil {
+	if err := r.Root().WriteTOC(ctx, &table, &value.JSONOptions{Keys: value.KeysPairs}, nil); err != nil {
 		t.Fatal(err)
 	}
 	var b strings.Builder

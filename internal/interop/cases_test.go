@@ -63,9 +63,9 @@ func cases() []testCase {
 		{name: "empty map", doc: m()},
 		{name: "empties", doc: []any{[]any{}, m(), "", []byte{}, nil, []any{[]any{m()}}}},
 		{name: "integer edges", doc: []any{
-			0, 1, 23, 24, 31, 32, 127, 128, 255, 256, 65535, 65536, 1<<32 - 1, 1 << 32, 1<<53 - 1, 1 << 53, math.MaxInt64,
+			0, 1, 23, 24, 31, 32, 127, 128, 255, 256, 65535, 65536, int64(1<<32 - 1), int64(1 << 32), int64(1<<53 - 1), int64(1 << 53), int64(math.MaxInt64),
 			uint64(1 << 63), uint64(math.MaxUint64), -1, -24, -25, -32, -33, -128, -129, -256, -257, -32768, -32769, -65536,
-			-1 << 31, -1<<31 - 1, math.MinInt64,
+			-1 << 31, int64(-1<<31 - 1), int64(math.MinInt64),
 		}},
 		{name: "big integers", codec: "cbor", onlyPython: true, doc: []any{
 			big.NewInt(0).Lsh(big.NewInt(1), 64), big.NewInt(0).Lsh(big.NewInt(-1), 64), // the second is a plain integer

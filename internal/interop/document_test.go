@@ -314,7 +314,7 @@ func TestSecondWriterEdges(t *testing.T) {
 			t.Fatal(err)
 		}
 		var toc bytes.Buffer
-		if err := f.open(t, archive).Root().WriteTOC(ctx, &toc, nil); err != nil {
+		if err := f.open(t, archive).Root().WriteTOC(ctx, &toc, nil, nil); err != nil {
 			t.Fatal(err)
 		}
 		if prefix := fmt.Sprintf(`{"p":[[%d,3,%d],`, want, want+3); !bytes.HasPrefix(toc.Bytes(), []byte(prefix)) {
