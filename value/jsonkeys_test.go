@@ -37,8 +37,8 @@ func keyMap(n int, again string) []byte {
 }
 
 func TestManyKeys(t *testing.T) {
-	for _, n := range []int{1, 32, 33, 63, 64, 65, 66, 1000, 18000} {
-		for _, again := range []string{"", "k0", "k30", "k62", "k64", "k65", "k999", "k17998", "k18000"} {
+	for _, n := range []int{1, 32, 33, 64, 65, 1000, 18000} {
+		for _, again := range []string{"", "k0", "k31", "k63", "k64", "k999", "k17998", "k18000"} {
 			if n > 10000 && again != "" && len(again) < 5 { // those take time
 				continue
 			}

@@ -332,7 +332,7 @@ func randomJSON(r *rand.Rand, b []byte, depth int) []byte {
 
 func TestReadJSONStreams(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 0))
-	for range 2000 {
+	for range 300 {
 		text := randomJSON(r, nil, 4)
 		for _, c := range []Codec{Msgpack, CBOR} {
 			want, err := AppendFromJSON(nil, c, text, nil, nil)

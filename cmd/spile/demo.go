@@ -20,7 +20,7 @@ func newDemo(e *env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "demo",
 		Short: "Make a sample file, read one piece, show what it cost",
-		Long: `Demo makes a sample of each format in a temporary folder, reads one piece out of each, and shows the commands and
+		Long: `Demo makes a sample file in a temporary folder, reads one piece out of it, and shows the commands and
 their cost receipts. It removes the folder at the end.`,
 		Example: "  spile demo",
 		Args:    arguments(0, 0),

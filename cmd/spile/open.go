@@ -177,7 +177,11 @@ func (e *env) bytes(ctx context.Context, arg string, f *sourceFlags) (source.Obj
 	if err != nil {
 		return nil, err
 	}
-	return openPath(ctx, path, f.mmap)
+	obj, err := openPath(ctx, path, f.mmap)
+	if info, err2 := os.Stat(path); err == nil && err2 == nil {
+		e.inputs = append(e.inputs, info)
+	}
+	return obj, err
 }
 
 // localPath is the path that a FILE argument names.

@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -160,7 +162,11 @@ func (e *env) create(path string) (output, error) {
 			return err
 		})
 	}
-	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+	info, err := os.Stat(path)
+	if err == nil && info.Mode().IsRegular() && slices.ContainsFunc(e.inputs, func(in fs.FileInfo) bool { return os.SameFile(in, info) }) {
+		return nil, usagef("%s is input and output: name another output", path)
+	}
+	if err == nil && !info.Mode().IsRegular() && !info.IsDir() {
 		return newSpooled(func(ctx context.Context, r io.Reader) error {
 			f, err := source.CreateAtomic(path)
 			if err != nil {

@@ -118,7 +118,7 @@ func TestInterrupted(t *testing.T) {
 		t.Skip("no such signals")
 	}
 	document := bigDocument(t)
-	for _, signal := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
+	for _, signal := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
 		t.Run("stdin "+signal.String(), func(t *testing.T) {
 			dir := t.TempDir()
 			var in io.WriteCloser

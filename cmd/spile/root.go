@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"strings"
 	"sync/atomic"
@@ -29,9 +30,10 @@ type env struct {
 	passes  atomic.Int64 // how often the verb reads its input, for the progress bar
 	decoded *int64       // for the receipt of verbs that tell it
 
-	started bool // the command line was understood; errors are no longer of usage
-	partial bool // something was skipped, cut short or salvaged, and stderr says what
-	stdinIn bool // an argument has taken standard input
+	started bool          // the command line was understood; errors are no longer of usage
+	partial bool          // something was skipped, cut short or salvaged, and stderr says what
+	stdinIn bool          // an argument has taken standard input
+	inputs  []fs.FileInfo // the files that were opened, which no output may replace
 }
 
 // run runs the command line and returns the exit status.

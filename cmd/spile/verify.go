@@ -42,6 +42,7 @@ pickle, is a line on standard error.`,
 type verifyReport struct {
 	File     string    `json:"file"`
 	Findings []finding `json:"findings"`
+	Error    string    `json:"error,omitempty"` // why the file could not be read to its end
 }
 
 type finding struct {
@@ -84,6 +85,10 @@ func (e *env) verify(ctx context.Context, files []string, deep bool, in *sourceF
 		}
 		if err != nil {
 			bad++
+			r.Error = message(err)
+			if err := e.out.Flush(); err != nil { // the findings before it come first
+				return err
+			}
 			e.say("%s", message(err))
 			if failed == nil || errors.Is(err, fault.Changed) {
 				failed = err
