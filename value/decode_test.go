@@ -145,6 +145,13 @@ func TestDecodeErrors(t *testing.T) {
 	if !errors.Is(err, fault.Limit) {
 		t.Errorf("depth 3 of 2: %v", err)
 	}
+	deep := append(bytes.Repeat([]byte{0x91}, MaxDepth), 1)
+	if _, err := Decode(Msgpack, deep, Limits{Depth: math.MaxInt}); err != nil {
+		t.Errorf("the highest depth: %v", err)
+	}
+	if _, err := Decode(Msgpack, append([]byte{0x91}, deep...), Limits{Depth: math.MaxInt}); !errors.Is(err, fault.Limit) {
+		t.Errorf("one level above the highest depth: %v", err)
+	}
 }
 
 func TestDecodeNext(t *testing.T) {

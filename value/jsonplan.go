@@ -81,8 +81,11 @@ func (w *JSONWriter) makePlan() error {
 	if err := sub.run(w.input.scanner(&sub.scan, w.lim)); err != nil {
 		return err
 	}
-	slices.Sort(sub.plan.drops)
-	w.plan = sub.plan
+	if p := sub.plan; len(p.pairs) > 0 || len(p.drops) > 0 {
+		slices.Sort(p.drops)
+		w.plan = p
+	}
+	w.distinct = w.opts.Dup == DupLast
 	w.maps = 0
 	return nil
 }
@@ -108,7 +111,7 @@ func (w *JSONWriter) writeAhead(s *Scanner) error {
 		err = w.run(w.input.scanner(&w.inner, w.lim)) // scan may be s
 	}
 	w.base -= start
-	w.plan = nil
+	w.plan, w.distinct = nil, false
 	return err
 }
 

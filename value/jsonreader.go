@@ -319,9 +319,9 @@ func (r *jsonReader) located(err error) error {
 		return err
 	}
 	line, column := int64(1), e.Offset+1
-	piece := r.buf
 	for off := int64(0); off < e.Offset; {
 		n := min(e.Offset-off, jsonWindow)
+		var piece []byte
 		if r.src != nil {
 			piece = slices.Grow(r.buf[:0], jsonWindow)[:n]
 			if readFull(r.src, piece, off) != nil {

@@ -410,7 +410,7 @@ func (w *JSONWriter) compare(f *jsonFrame, s *Scanner) error {
 		}
 	}
 	f.key = -1
-	if w.opts.Dup == DupAll || w.opts.Dup == DupLast && w.plan != nil && w.mode == modeWrite {
+	if w.opts.Dup == DupAll || w.distinct {
 		return nil
 	}
 	if !f.keys.open {

@@ -61,12 +61,13 @@ type JSONWriter struct {
 	hold int         // keys that are being written and must not leave buf before they are compared
 	text int         // those of them that become strings
 
-	tags  jsonTags
-	keys  keyTracker
-	shift int64 // what makes its offsets those of the writer that made it
-	maps  int   // maps with keys that were begun, for plan
-	plan  *jsonPlan
-	input jsonInput
+	tags     jsonTags
+	keys     keyTracker
+	shift    int64     // what makes its offsets those of the writer that made it
+	maps     int       // maps with keys that were begun, for plan
+	plan     *jsonPlan // nil where all maps are written as they are
+	distinct bool      // keys that occur twice are in the plan, or there are none
+	input    jsonInput
 
 	learned keyShapes
 	roots   [CBOR + 1]shapePlace
@@ -144,6 +145,7 @@ func (w *JSONWriter) reset(out io.Writer, lim Limits, o *JSONOptions, loss *Loss
 	}
 	w.where, w.base, w.err = "", 0, nil
 	w.mode, w.hold, w.text, w.maps, w.plan = modeWrite, 0, 0, 0, nil
+	w.distinct = false
 	w.tags = jsonTags{}
 	w.keys.reset()
 	w.open = append(w.open[:0], jsonFrame{key: -1})
@@ -217,7 +219,7 @@ func (w *JSONWriter) WriteSection(c Codec, src io.ReaderAt, off, size int64) err
 	}
 	s := w.input.scanner(&w.scan, w.lim)
 	err := w.run(s)
-	w.plan = nil
+	w.plan, w.distinct = nil, false
 	if err == io.EOF {
 		return w.fail(errTruncated(0, "a value"))
 	} else if err != nil {

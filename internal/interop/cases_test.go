@@ -96,7 +96,7 @@ func cases() []testCase {
 		{name: "one long item among small ones", doc: append(ints(200), any(strings.Repeat("y", 9000)), 1, 2, 3)},
 		{name: "map of small values", large: true, doc: wide(2000)},
 		{name: "map of lists", doc: m("a", ints(100), "b", m("c", 4, "a/b", 6, "d", floats(20)), "", "empty key", "l", ints(200))},
-		{name: "keys of integers", lostInBlocks: true, doc: m(1, "one", -7, m(2, 3), int64(1 << 40), ints(50))},
+		{name: "keys of integers", lostInBlocks: true, doc: m(1, "one", -7, m(2, 3), int64(1<<40), ints(50))},
 		{name: "keys of many types", lostInBlocks: true, doc: m(5, 1, "5", 2, nil, 3, 2.5, ints(30), []byte("k"), 5, true, m(false, ints(30)))},
 		{name: "deep lists", large: true, doc: nested(150, 1, func(v any) any { return []any{v} })},
 		{name: "deep maps", large: true, doc: nested(150, ints(40), func(v any) any { return m("next", v, "n", 1) })},
