@@ -43,7 +43,7 @@ func (r *Reader) sampleHere(d *directory, at, i int64) bool {
 		return false
 	}
 	d.sample, d.index = append(d.sample, at), append(d.index, i)
-	r.dirCost.Add(16)
+	r.s.keep(16)
 	return true
 }
 
@@ -212,7 +212,7 @@ func (r *Reader) extend(c *tocCursor, d *directory, i int64, want []byte) error 
 			canonical = canonicalKey(canonical[:0], c.codec, raw)
 			if withKeys {
 				d.keys.add(maphash.Bytes(keySeed, canonical), d.next)
-				r.dirCost.Add(12)
+				r.s.keep(12)
 			}
 			found = want != nil && bytes.Equal(canonical, want)
 		case d.e.isMap:
@@ -394,7 +394,7 @@ func (r *Reader) extendBlocks(c *tocCursor, d *directory, i int64) error {
 		}
 		if r.sampleHere(d, at, d.next) {
 			d.items = append(d.items, d.itemsSeen)
-			r.dirCost.Add(8)
+			r.s.keep(8)
 		}
 		d.itemsSeen += n
 		d.end = end

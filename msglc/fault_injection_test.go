@@ -112,6 +112,37 @@ func TestSmallCache(t *testing.T) {
 	if count*directoryCost > bound {
 		t.Errorf("%d directories are remembered within %d bytes", count, bound)
 	}
+	if len(r.s.pages.loaded) > 2*maxTOCRun {
+		t.Errorf("%d pages are remembered within %d bytes", len(r.s.pages.loaded), bound)
+	}
+	// The bound is one for all the archives of a reader.
+	file := dumps(t, lists[:3000], &WriteOptions{Threshold: 30})
+	var children []Part
+	for range 40 {
+		children = append(children, Part{Object: source.Memory("child", file)})
+	}
+	var all buffer
+	if err := Combine(t.Context(), &all, false, children, nil); err != nil {
+		t.Fatal(err)
+	}
+	r = open(t, all, &Options{CacheBytes: bound})
+	for c, err := range r.Root().Children(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, i := range []int64{0, 1500, -1} {
+			n, err := c.Node.Index(t.Context(), i)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if v, err := n.Value(t.Context()); err != nil || !sameValue(v, lists[0]) {
+				t.Fatalf("%v, error %v", v, err)
+			}
+		}
+	}
+	if n, kept := len(r.s.pages.loaded), r.s.kept.Load(); n > 2*maxTOCRun || kept > bound/4 {
+		t.Errorf("40 archives: %d pages and %d bytes are remembered", n, kept)
+	}
 }
 
 // TestLookupBehindLongSiblings pins that a second lookup passes over no sub-tree again.

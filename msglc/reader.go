@@ -37,8 +37,9 @@ type Options struct {
 	Limits value.Limits
 	// MaxValue is the length in bytes of the longest value that is read into memory at once; 0: DefaultMaxValue.
 	MaxValue int64
-	// CacheBytes bounds what is remembered of leaves, blocks and the places of nodes; 0: DefaultCacheBytes; negative:
-	// nothing is remembered.
+	// CacheBytes bounds what is remembered by the reader and the archives in it: half of it leaves and blocks (none of
+	// more than a 64th of half of it), a quarter pages of tables of contents, 2 MiB at least, and a quarter the places of nodes and
+	// child archives. 0: DefaultCacheBytes; negative: nothing but the pages is remembered.
 	CacheBytes int64
 	// NoFastLoading makes the full value of a list or map always come child by child.
 	NoFastLoading bool
@@ -62,10 +63,9 @@ type Reader struct {
 	combineDepth int
 
 	dirs     sync.Map // position of a node in the table -> *directory
-	dirCost  atomic.Int64
 	children sync.Map // offset of a child archive -> *Reader
 
-	childCount atomic.Int64
+	generation atomic.Int64 // of what is remembered, see shared.keep
 }
 
 // shared is what an archive and the archives in it have in common.
@@ -79,7 +79,10 @@ type shared struct {
 	maxValue     int64
 	cacheBytes   int64
 	cache        *rangeCache // nil: nothing is remembered
-	fastShare    float64     // negative: no fast loading
+	kept         atomic.Int64
+	generation   atomic.Int64
+	pages        pagePool
+	fastShare    float64 // negative: no fast loading
 	reads, bytes atomic.Int64
 	decoded      atomic.Int64
 }
@@ -120,6 +123,7 @@ func (o *Options) shared(obj source.Object) (s *shared, err error) {
 	if s.cacheBytes > 0 {
 		s.cache = newRangeCache(s.cacheBytes / 2)
 	}
+	s.pages.bound = max(2*maxTOCRun, int(s.cacheBytes/4/tocPageSize))
 	if o.Codec > value.CBOR {
 		return nil, fault.New(fault.Invalid, "msglc", "unknown codec %d", o.Codec)
 	}
@@ -188,14 +192,29 @@ func OpenSidecar(ctx context.Context, payload, sidecar source.Object, o *Options
 	}
 	s.tocObj = sidecar
 	r := &Reader{s: s, side: &side, start: -1, h: header{codec: side.codec, tocStart: payload.Size(), tocSize: side.tocSize}}
-	r.toc = newTOCBytes(sidecar, side.tocStart, side.tocSize, s.tocBound(), s.countedRead(sidecar))
+	r.toc = newTOCBytes(sidecar, side.tocStart, side.tocSize, &s.pages, s.countedRead(sidecar))
 	if err := r.readRoot(ctx); err != nil {
 		return nil, fault.Locate(err, sidecar.Name(), "", 0)
 	}
 	return r, nil
 }
 
-func (s *shared) tocBound() int64 { return max(s.cacheBytes, 0)/4 + 1<<20 }
+// keep counts bytes that directories and child archives take, of all the archives of a reader. Past their quarter of the
+// bound all is forgotten: simple, and rare enough not to matter.
+func (s *shared) keep(n int64) {
+	if s.kept.Add(n) > s.cacheBytes/4 {
+		s.kept.Store(0)
+		s.generation.Add(1)
+	}
+}
+
+// forget drops what r remembers of an older generation.
+func (r *Reader) forget() {
+	if g := r.s.generation.Load(); r.generation.Swap(g) != g {
+		r.dirs.Clear()
+		r.children.Clear()
+	}
+}
 
 func (s *shared) countedRead(obj source.Object) func(context.Context, []byte, int64) error {
 	return func(ctx context.Context, p []byte, off int64) error {
@@ -253,7 +272,7 @@ func (s *shared) open(ctx context.Context, start, limit int64, depth int) (*Read
 	if h.tocStart > limit-r.payload || h.tocSize > limit-r.payload-h.tocStart {
 		return bad(fault.Corrupt, MagicSize, "payload of %d and table of contents of %d bytes, but %d bytes are there", h.tocStart, h.tocSize, limit-r.payload)
 	}
-	r.toc = newTOCBytes(s.obj, r.payload+h.tocStart, h.tocSize, s.tocBound(), s.countedRead(s.obj))
+	r.toc = newTOCBytes(s.obj, r.payload+h.tocStart, h.tocSize, &s.pages, s.countedRead(s.obj))
 	if from := PrefixSize + h.tocStart; from+h.tocSize <= int64(len(head)) {
 		r.toc.preset(head[from : from+h.tocSize])
 		r.head = head
@@ -346,14 +365,15 @@ func (r *Reader) ProtocolRawData(ctx context.Context) io.Reader {
 // copyBuffer is the length of the reads of a sequential pass.
 const copyBuffer = 256 << 10
 
-// maxChildren bounds the child archives that are remembered, some KiB each; past it all are forgotten.
-const maxChildren = 1024
+// archiveCost is about what an open archive takes beside its bytes.
+const archiveCost = 2 << 10
 
 // archive opens the child archive at a position of the payload.
 func (r *Reader) archive(ctx context.Context, offset int64) (*Reader, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, r.ended(err)
 	}
+	r.forget()
 	if sub, ok := r.children.Load(offset); ok {
 		return sub.(*Reader), nil
 	}
@@ -365,10 +385,7 @@ func (r *Reader) archive(ctx context.Context, offset int64) (*Reader, error) {
 		return nil, err
 	}
 	if r.s.cache != nil {
-		if r.childCount.Add(1) > maxChildren {
-			r.children.Clear()
-			r.childCount.Store(1)
-		}
+		r.s.keep(archiveCost + int64(len(sub.head)))
 		r.children.Store(offset, sub)
 	}
 	return sub, nil
@@ -414,17 +431,13 @@ func (r *Reader) directory(e *entry) *directory {
 	if r.s.cache == nil {
 		return &directory{e: *e}
 	}
+	r.forget()
 	if d, ok := r.dirs.Load(e.at); ok {
 		return d.(*directory)
 	}
-	// Past the bound all is forgotten: simple, and rare enough not to matter.
-	if r.dirCost.Load() > r.s.cacheBytes/2 {
-		r.dirs.Clear()
-		r.dirCost.Store(0)
-	}
 	d, known := r.dirs.LoadOrStore(e.at, &directory{e: *e})
 	if !known {
-		r.dirCost.Add(directoryCost)
+		r.s.keep(directoryCost)
 	}
 	return d.(*directory)
 }

@@ -27,19 +27,45 @@ type tocBytes struct {
 	size  int64
 	read  func(ctx context.Context, p []byte, off int64) error // reads from obj and counts
 	pages []atomic.Pointer[[]byte]
-	limit int // pages that stay in memory
+	pool  *pagePool
 
 	mu     sync.Mutex
-	loaded []int // pages in memory, oldest first
-	run    int   // length of the last fetch, in pages
-	expect int   // the page behind the last fetch
+	run    int // length of the last fetch, in pages
+	expect int // the page behind the last fetch
 }
 
-func newTOCBytes(obj source.Object, base, size int64, limit int64, read func(context.Context, []byte, int64) error) *tocBytes {
+// pagePool bounds the pages that stay in memory, of all the tables of a reader: past it the oldest goes.
+type pagePool struct {
+	bound int
+
+	mu     sync.Mutex
+	loaded []pageOf
+}
+
+type pageOf struct {
+	t *tocBytes
+	i int
+}
+
+func (p *pagePool) add(t *tocBytes, first, last int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i := first; i <= last; i++ {
+		p.loaded = append(p.loaded, pageOf{t, i})
+	}
+	for len(p.loaded) > p.bound {
+		old := p.loaded[0]
+		old.t.pages[old.i].Store(nil)
+		p.loaded[0] = pageOf{}
+		p.loaded = p.loaded[1:]
+	}
+}
+
+func newTOCBytes(obj source.Object, base, size int64, pool *pagePool, read func(context.Context, []byte, int64) error) *tocBytes {
 	n := int((size + tocPageSize - 1) / tocPageSize)
 	return &tocBytes{
 		obj: obj, base: base, size: size, read: read,
-		pages: make([]atomic.Pointer[[]byte], n), limit: max(2*maxTOCRun, int(limit/tocPageSize)), expect: -1,
+		pages: make([]atomic.Pointer[[]byte], n), pool: pool, expect: -1,
 	}
 }
 
@@ -88,13 +114,9 @@ func (t *tocBytes) load(ctx context.Context, i int) (*[]byte, error) {
 	for k := i; k <= last; k++ {
 		page := buf[(k-i)*tocPageSize : min((k-i+1)*tocPageSize, len(buf))]
 		t.pages[k].Store(&page)
-		t.loaded = append(t.loaded, k)
 	}
+	t.pool.add(t, i, last)
 	t.run, t.expect = last-i+1, last+1
-	for len(t.loaded) > t.limit && t.loaded[0] != i {
-		t.pages[t.loaded[0]].Store(nil)
-		t.loaded = t.loaded[1:]
-	}
 	page := buf[:min(tocPageSize, len(buf))]
 	return &page, nil
 }

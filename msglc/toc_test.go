@@ -16,7 +16,7 @@ func tableOf(c value.Codec, table []byte) *tocCursor {
 	read := func(ctx context.Context, p []byte, off int64) error { return obj.ReadAt(ctx, p, off) }
 	return &tocCursor{
 		ctx: context.Background(), codec: c, maxKey: DefaultMaxValue,
-		t: newTOCBytes(obj, 0, int64(len(table)), 1<<30, read),
+		t: newTOCBytes(obj, 0, int64(len(table)), &pagePool{bound: 1 << 20}, read),
 	}
 }
 
