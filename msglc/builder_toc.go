@@ -130,7 +130,7 @@ func (e *tocEncoder) key() error {
 
 // leaf appends a leaf. Nearly all nodes are leaves.
 func (e *tocEncoder) leaf(start, end int64) {
-	e.buf = binary.BigEndian.AppendUint32(e.buf, leafStart[e.codec])
+	e.buf = binary.BigEndian.AppendUint32(e.buf, nodeShapes[e.codec].leaf)
 	e.buf = value.AppendUint(e.buf, e.codec, uint64(start))
 	e.buf = value.AppendUint(e.buf, e.codec, uint64(end))
 }

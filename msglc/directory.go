@@ -31,8 +31,8 @@ type directory struct {
 	accessed atomic.Int64 // children asked for, see Node.Value
 }
 
-// sampleBytes is the distance of sampled children in bytes of the table: what is passed over for a lookup, 0.2 µs on
-// average, whether nodes are small or whole sub-trees.
+// sampleBytes is the distance of sampled children in bytes of the table: what is passed over for a lookup, half of
+// it on average, whether nodes are small or whole sub-trees.
 const sampleBytes = 512
 
 // sampleHere notes the position of child or block i, when it is far enough from the last one that was noted. It may be

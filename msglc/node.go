@@ -48,13 +48,18 @@ func (n Node) resolve(ctx context.Context) (Node, error) {
 	return n, nil
 }
 
-// enter makes n ready for a step into it: resolved, and with the bytes of a leaf in memory, which the step needs all.
-func (n Node) enter(ctx context.Context) (Node, error) {
+// enter makes n ready for a step into it: resolved, with the bytes of a leaf in memory, which the step needs all, and
+// its kind.
+func (n Node) enter(ctx context.Context) (Node, value.Kind, error) {
 	n, err := n.resolve(ctx)
-	if err != nil || n.slice != nil || n.e.children != 0 {
-		return n, err
+	if err == nil && n.slice == nil && n.e.children == 0 {
+		n, err = n.loaded(ctx)
 	}
-	return n.loaded(ctx)
+	if err != nil {
+		return n, value.Invalid, err
+	}
+	kind, err := n.Kind(ctx)
+	return n, kind, err
 }
 
 func (r *Reader) locate(err error) error { return fault.Locate(err, r.s.obj.Name(), "", 0) }
@@ -250,11 +255,7 @@ func (n Node) Len(ctx context.Context) (int64, error) {
 // Index returns item i of a list, counted from the end when it is negative. An index outside the list is
 // [fault.NotFound], found without reading the items; a node that is no list is [fault.Invalid].
 func (n Node) Index(ctx context.Context, i int64) (Node, error) {
-	n, err := n.enter(ctx)
-	if err != nil {
-		return n, err
-	}
-	kind, err := n.Kind(ctx)
+	n, kind, err := n.enter(ctx)
 	if err != nil {
 		return n, err
 	}
@@ -363,11 +364,7 @@ func (n Node) inside(start int64, data []byte) Node {
 // Lookup returns the value of a key of a map. The type of the key counts: 7, 7.0 and "7" are three keys. A key that is
 // not there is [fault.NotFound], a node that is no map [fault.Invalid].
 func (n Node) Lookup(ctx context.Context, key value.Raw) (Node, error) {
-	n, err := n.enter(ctx)
-	if err != nil {
-		return n, err
-	}
-	kind, err := n.Kind(ctx)
+	n, kind, err := n.enter(ctx)
 	if err != nil {
 		return n, err
 	}
@@ -397,11 +394,7 @@ func (n Node) noKey(key value.Raw) error {
 // Slice returns the items from, from+step, … before to (behind to, when step is negative) as a list. Bounds count from
 // the end when they are negative and are clamped to the list.
 func (n Node) Slice(ctx context.Context, from, to, step int64) (Node, error) {
-	n, err := n.enter(ctx)
-	if err != nil {
-		return n, err
-	}
-	kind, err := n.Kind(ctx)
+	n, kind, err := n.enter(ctx)
 	if err != nil {
 		return n, err
 	}

@@ -195,11 +195,7 @@ func onPath(err error, p Path) error {
 
 // Step follows one step.
 func (n Node) Step(ctx context.Context, s Step) (Node, error) {
-	n, err := n.enter(ctx)
-	if err != nil {
-		return n, err
-	}
-	kind, err := n.Kind(ctx)
+	n, kind, err := n.enter(ctx)
 	if err != nil {
 		return n, err
 	}

@@ -253,10 +253,6 @@ func (c *tocCursor) bytesBetween(from, to int64) ([]byte, error) {
 	return append([]byte(nil), p...), nil
 }
 
-// The first bytes of a leaf node, a map of one pair: "p" and an array of two. Nearly all nodes are leaves of this
-// form, so the passes over the table look for it before they look at heads.
-var leafStart = [...]uint32{value.Msgpack: 0x81a17092, value.CBOR: 0xa1617082}
-
 // intSizes gives the length of an unsigned integer by its first byte, 0 when it starts none.
 var intSizes = [...][256]uint8{value.Msgpack: intSizesOf(value.Msgpack), value.CBOR: intSizesOf(value.CBOR)}
 
@@ -273,7 +269,7 @@ func intSizesOf(c value.Codec) (t [256]uint8) {
 
 // leafRange reads a leaf node of the usual form and reports whether one was there.
 func (c *tocCursor) leafRange() (start, end int64, ok bool) {
-	if len(c.w)-c.pos < 22 || binary.BigEndian.Uint32(c.w[c.pos:]) != leafStart[c.codec] {
+	if len(c.w)-c.pos < 22 || binary.BigEndian.Uint32(c.w[c.pos:]) != nodeShapes[c.codec].leaf {
 		return 0, 0, false
 	}
 	p, behind, ok := c.numbers(c.pos+4, 2)
@@ -364,7 +360,8 @@ const runReach = 48
 // skipRun passes values by whole units: a short key, a leaf, the start of a node with a table, the start of blocks, a
 // block. It stops where the window is about to end or the table looks otherwise, and returns how many values are left.
 // The widths of integers are told apart by branches, which the processor predicts, and not by a table, whose loads
-// would wait for one another: passing the table of 1 GB of runs took 29 ms head by head and 15 ms so.
+// would wait for one another. The table of 5,000 runs, 470 kB, takes 0.6 ms so and 5.5 ms head by head
+// (BenchmarkSkipTable).
 func (c *tocCursor) skipRun(n int64) int64 {
 	shape, sizes := &nodeShapes[c.codec], &intSizes[c.codec]
 	pos := c.pos

@@ -227,7 +227,7 @@ func (c *tocCursor) block(from, lo, hi int64) (count, start, end int64, err erro
 		return
 	}
 	at := c.at()
-	if p, behind, ok := c.numbers(c.pos+1, 3); ok && c.w[c.pos] == blockStart[c.codec] {
+	if p, behind, ok := c.numbers(c.pos+1, 3); ok && c.w[c.pos] == nodeShapes[c.codec].block {
 		count, start, end = p[0], p[1], p[2]
 		c.pos = behind
 	} else if count, start, end, err = c.plainBlock(); err != nil {
@@ -243,9 +243,6 @@ func (c *tocCursor) block(from, lo, hi int64) (count, start, end int64, err erro
 	}
 	return
 }
-
-// blockStart is the head of an array of three.
-var blockStart = [...]byte{value.Msgpack: 0x93, value.CBOR: 0x83}
 
 // plainBlock reads the numbers of a block of any encoding.
 func (c *tocCursor) plainBlock() (count, start, end int64, err error) {

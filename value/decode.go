@@ -507,10 +507,8 @@ func tagged(number uint64, content any) any {
 // maxUnix is the last second whose time.Time does not overflow: that type counts from the year 1.
 const maxUnix = math.MaxInt64 - 62135596800
 
-// msgpackTime reads the content of a timestamp.
-func msgpackTime(b []byte) (time.Time, bool) {
-	var sec int64
-	var nsec uint32
+// timestampParts reads the content of a msgpack timestamp; false when it has another length, or too many nanoseconds.
+func timestampParts(b []byte) (sec int64, nsec uint32, ok bool) {
 	switch len(b) {
 	case 4:
 		sec = int64(binary.BigEndian.Uint32(b))
@@ -520,9 +518,15 @@ func msgpackTime(b []byte) (time.Time, bool) {
 	case 12:
 		sec, nsec = int64(binary.BigEndian.Uint64(b[4:])), binary.BigEndian.Uint32(b)
 	default:
-		return time.Time{}, false
+		return 0, 0, false
 	}
-	if nsec > 999_999_999 || sec > maxUnix {
+	return sec, nsec, nsec <= 999_999_999
+}
+
+// msgpackTime gives a msgpack timestamp as a Go time.
+func msgpackTime(b []byte) (time.Time, bool) {
+	sec, nsec, ok := timestampParts(b)
+	if !ok || sec > maxUnix {
 		return time.Time{}, false
 	}
 	return time.Unix(sec, int64(nsec)).UTC(), true

@@ -297,21 +297,9 @@ const byteChunk = 12 << 10
 
 // appendTimestamp appends the text of a msgpack timestamp, quotes included; false when p is none that RFC 3339 can say.
 func appendTimestamp(b, p []byte) ([]byte, bool) {
-	var sec int64
-	var nsec uint32
-	switch len(p) {
-	case 4:
-		sec = int64(binary.BigEndian.Uint32(p))
-	case 8:
-		v := binary.BigEndian.Uint64(p)
-		sec, nsec = int64(v&(1<<34-1)), uint32(v>>34)
-	case 12:
-		nsec, sec = binary.BigEndian.Uint32(p), int64(binary.BigEndian.Uint64(p[4:]))
-	default:
-		return b, false
-	}
+	sec, nsec, ok := timestampParts(p)
 	const first, last = -62167219200, 253402300799 // 0000-01-01T00:00:00Z, 9999-12-31T23:59:59Z
-	if nsec > 999999999 || sec < first || sec > last {
+	if !ok || sec < first || sec > last {
 		return b, false
 	}
 	t := time.Unix(sec, 0).UTC()
