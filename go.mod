@@ -13,6 +13,8 @@ require (
 	pgregory.net/rapid v1.3.0
 )
 
+require golang.org/x/crypto v0.59.0 // indirect
+
 require (
 	github.com/go-json-experiment/json v1.27.2
 	github.com/philhofer/fwd v1.2.0 // indirect

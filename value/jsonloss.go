@@ -49,7 +49,7 @@ type Loss struct {
 	Kind   LossKind
 	Count  int64
 	Where  string // the place that was set by [JSONWriter.At], "" when none was
-	Offset int64  // of the first one
+	Offset int64  // of the first one, negative when it has none
 }
 
 // String gives one line: what, how often, where first.
@@ -58,9 +58,12 @@ func (l Loss) String() string {
 	if l.Count != 1 {
 		times = fmt.Sprintf("%d times", l.Count)
 	}
-	where := fmt.Sprintf("offset %#x", l.Offset)
-	if l.Where != "" {
-		where = fmt.Sprintf("%s, %s", l.Where, where)
+	where := l.Where
+	if l.Offset >= 0 {
+		if where != "" {
+			where += ", "
+		}
+		where += fmt.Sprintf("offset %#x", l.Offset)
 	}
 	if l.Count != 1 {
 		where = "first at " + where

@@ -26,6 +26,11 @@ var allowed = map[string][]string{
 	"source":       {"fault", "golang.org/x/sync", "golang.org/x/sys"},
 	"value":        {"fault", "internal/box"},
 	"msglc":        {"fault", "source", "value", "internal/box", "github.com/cespare/xxhash/v2", "golang.org/x/sync", "golang.org/x/sys"},
+	"internal/wire": {},
+	"tcb": {
+		"fault", "source", "value", "internal/box", "internal/wire",
+		"golang.org/x/crypto", "golang.org/x/sync", "golang.org/x/sys",
+	},
 
 	"adapters/jq": {
 		"fault", "source", "value", "msglc", "internal/box", "github.com/cespare/xxhash/v2", "golang.org/x/sync", "golang.org/x/sys",

@@ -1,0 +1,343 @@
+package tcb
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/spilehq/spile/internal/wire"
+)
+
+// strings decodes the values of a String column. Those of one block share one buffer.
+func (b *block) strings(c *Column, enc Encoding, n int) error {
+	c.Strings = make([]string, n)
+	if enc == Raw {
+		// The text with the lengths in it costs a byte a string more than the text alone, and saves a pass.
+		start := b.pos
+		text := string(b.p[start:])
+		for i := range c.Strings {
+			from, to, err := b.string()
+			if err != nil {
+				return err
+			}
+			c.Strings[i] = text[from-start : to-start]
+		}
+		return nil
+	}
+	var entries []string
+	var err error
+	switch enc {
+	case Dict, DictRLE:
+		entries, err = b.plainEntries()
+	case DictFront, DictFrontRLE:
+		entries, err = b.frontEntries("entry")
+	default:
+		entries, err = b.segmentEntries()
+	}
+	if err != nil {
+		return err
+	}
+	return gather(b, enc == DictRLE || enc == DictFrontRLE || enc == DictSegRLE, c.Strings, entries)
+}
+
+// string reads a string, and returns where its text lies in the block.
+func (b *block) string() (from, to int, err error) {
+	at := b.pos
+	n, err := b.counter()
+	switch {
+	case err != nil:
+		return 0, 0, err
+	case n < 0:
+		return 0, 0, failed("D8", "a string of %d bytes", n).At(int64(at))
+	case int(n) > b.left():
+		return 0, 0, failed("D1", "a string of %d bytes, and %d are left", n, b.left()).At(int64(at))
+	}
+	from = b.pos
+	b.pos += int(n)
+	return from, b.pos, b.checkUTF8(b.p[from:b.pos], from)
+}
+
+// plainEntries reads a dictionary whose entries are strings.
+func (b *block) plainEntries() ([]string, error) {
+	n, err := b.count("entry count")
+	if err != nil {
+		return nil, err
+	}
+	if err := b.budget.take(int64(n), 16); err != nil {
+		return nil, err
+	}
+	start := b.pos
+	for range n {
+		if _, _, err := b.string(); err != nil {
+			return nil, err
+		}
+	}
+	text := string(b.p[start:b.pos])
+	b.pos = start
+	entries := make([]string, n)
+	for i := range entries {
+		from, to, err := b.string()
+		if err != nil {
+			return nil, err
+		}
+		entries[i] = text[from-start : to-start]
+	}
+	return entries, nil
+}
+
+// front reads the head of a front-coded entry, what it shares with the one before and what it adds, and passes over
+// the text.
+func (b *block) front(what string, before int) (shared int, rest []byte, err error) {
+	at := b.pos
+	v, err := b.counter()
+	switch {
+	case err != nil:
+		return 0, nil, err
+	case v < 0:
+		return 0, nil, failed("D4", "the %s shares %d bytes", what, v).At(int64(at))
+	case int(v) > before:
+		return 0, nil, failed("D4", "the %s shares %d bytes with one of %d", what, v, before).At(int64(at))
+	}
+	at = b.pos
+	n, err := b.counter()
+	switch {
+	case err != nil:
+		return 0, nil, err
+	case n < 0:
+		return 0, nil, failed("D4", "the %s adds %d bytes", what, n).At(int64(at))
+	}
+	rest, err = b.bytes(int64(n), "the text of an "+what)
+	return int(v), rest, err
+}
+
+// frontEntries reads front-coded strings. The first pass sums their lengths up, so that nothing is allocated that a few
+// bytes of the file only claim.
+func (b *block) frontEntries(what string) ([]string, error) {
+	n, err := b.count(what + " count")
+	if err != nil {
+		return nil, err
+	}
+	if err := b.budget.take(int64(n), 16); err != nil {
+		return nil, err
+	}
+	start, before := b.pos, 0
+	for range n {
+		shared, rest, err := b.front(what, before)
+		if err != nil {
+			return nil, err
+		}
+		before = shared + len(rest)
+		if err := b.budget.take(int64(before), 1); err != nil {
+			return nil, err
+		}
+	}
+	end := b.pos
+	b.pos = start
+	total := 0
+	before = 0
+	for range n {
+		shared, rest, _ := b.front(what, before)
+		before = shared + len(rest)
+		total += before
+	}
+	b.pos = start
+	var text strings.Builder
+	text.Grow(total)
+	entries := make([]string, n)
+	last := ""
+	for i := range entries {
+		shared, rest, _ := b.front(what, len(last))
+		from := text.Len()
+		text.WriteString(last[:shared])
+		text.Write(rest)
+		last = text.String()[from:]
+		entries[i] = last
+		if err := b.checkUTF8([]byte(last), b.pos-len(rest)); err != nil && what == "entry" {
+			return nil, err
+		}
+	}
+	b.pos = end
+	return entries, nil
+}
+
+// segmentEntries reads strings that are made of pieces.
+func (b *block) segmentEntries() ([]string, error) {
+	segments, err := b.frontEntries("segment")
+	if err != nil {
+		return nil, err
+	}
+	n, err := b.count("entry count")
+	if err != nil {
+		return nil, err
+	}
+	if err := b.budget.take(int64(n), 16); err != nil {
+		return nil, err
+	}
+	start, total := b.pos, 0
+	for range n {
+		size := 0
+		err := b.pieces(len(segments), func(k int) { size += len(segments[k]) })
+		if err != nil {
+			return nil, err
+		}
+		if err := b.budget.take(int64(size), 1); err != nil {
+			return nil, err
+		}
+		total += size
+	}
+	b.pos = start
+	var text strings.Builder
+	text.Grow(total)
+	entries := make([]string, n)
+	for i := range entries {
+		from := text.Len()
+		if err := b.pieces(len(segments), func(k int) { text.WriteString(segments[k]) }); err != nil {
+			return nil, err
+		}
+		entries[i] = text.String()[from:]
+		if err := b.checkUTF8([]byte(entries[i]), b.pos); err != nil {
+			return nil, err
+		}
+	}
+	return entries, nil
+}
+
+// pieces reads the segment indexes of an entry.
+func (b *block) pieces(segments int, use func(k int)) error {
+	n, err := b.count("piece count")
+	if err != nil {
+		return err
+	}
+	for range n {
+		at := b.pos
+		k, err := b.counter()
+		if err != nil {
+			return err
+		}
+		if k < 0 || int(k) >= segments {
+			return failed("D3", "piece %d of %d segments", k, segments).At(int64(at))
+		}
+		use(int(k))
+	}
+	return nil
+}
+
+// dictionary is what the writer knows of the values of a column: the distinct ones in the order of their first
+// appearance, and for each value which one it is.
+type dictionary[T comparable] struct {
+	entries []T
+	indexes []int32
+}
+
+// newDictionary finds the distinct values. of gives what makes two values the same.
+func newDictionary[T any, K comparable](v []T, of func(T) K) dictionary[K] {
+	d := dictionary[K]{indexes: make([]int32, len(v))}
+	seen := make(map[K]int32)
+	for i, x := range v {
+		k := of(x)
+		n, ok := seen[k]
+		if !ok {
+			n = int32(len(d.entries))
+			seen[k] = n
+			d.entries = append(d.entries, k)
+		}
+		d.indexes[i] = n
+	}
+	return d
+}
+
+// remap returns the indexes into entries that stand in another order; rank is where each went.
+func (d dictionary[T]) remap(rank []int32) []int32 {
+	out := make([]int32, len(d.indexes))
+	for i, k := range d.indexes {
+		out[i] = rank[k]
+	}
+	return out
+}
+
+// sorted returns the strings in the order of their bytes, and where each went.
+func sorted(v []string) (out []string, rank []int32) {
+	order := make([]int32, len(v))
+	for i := range order {
+		order[i] = int32(i)
+	}
+	slices.SortFunc(order, func(a, b int32) int { return cmp.Compare(v[a], v[b]) })
+	out, rank = make([]string, len(v)), make([]int32, len(v))
+	for i, k := range order {
+		out[i], rank[k] = v[k], int32(i)
+	}
+	return out, rank
+}
+
+// appendFront appends sorted strings, each by what it adds to the one before.
+func appendFront(dst []byte, v []string) []byte {
+	dst = wire.AppendVarint32(dst, int32(len(v)))
+	last := ""
+	for _, s := range v {
+		n := commonPrefix(last, s)
+		dst = wire.AppendVarint32(dst, int32(n))
+		dst = wire.AppendVarint32(dst, int32(len(s)-n))
+		dst = append(dst, s[n:]...)
+		last = s
+	}
+	return dst
+}
+
+func commonPrefix(a, b string) int {
+	n := min(len(a), len(b))
+	for i := range n {
+		if a[i] != b[i] {
+			return i
+		}
+	}
+	return n
+}
+
+// nextPiece returns the length of the first piece of s, which is not empty (docs/format/tcb.md, "DICT_SEG").
+func nextPiece(s string) int {
+	for i := range len(s) {
+		switch s[i] {
+		case '_', '-', '/', '.', '\\', ':', ' ', '|':
+			return i + 1
+		}
+		if i+1 < len(s) && isDigit(s[i]) != isDigit(s[i+1]) {
+			return i + 1
+		}
+	}
+	return len(s)
+}
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
+
+// appendSegments appends the segment table of the entries and the entries by their pieces.
+func appendSegments(dst []byte, entries []string) []byte {
+	seen := make(map[string]int32)
+	var distinct []string
+	var pieces []int32 // of all entries
+	counts := make([]int32, len(entries))
+	for i, s := range entries {
+		for len(s) > 0 {
+			n := nextPiece(s)
+			k, ok := seen[s[:n]]
+			if !ok {
+				k = int32(len(distinct))
+				seen[s[:n]] = k
+				distinct = append(distinct, s[:n])
+			}
+			pieces = append(pieces, k)
+			counts[i]++
+			s = s[n:]
+		}
+	}
+	table, rank := sorted(distinct)
+	dst = appendFront(dst, table)
+	dst = wire.AppendVarint32(dst, int32(len(entries)))
+	for _, n := range counts {
+		dst = wire.AppendVarint32(dst, n)
+		for _, k := range pieces[:n] {
+			dst = wire.AppendVarint32(dst, rank[k])
+		}
+		pieces = pieces[n:]
+	}
+	return dst
+}

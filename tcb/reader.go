@@ -1,0 +1,240 @@
+package tcb
+
+import (
+	"context"
+	"runtime"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/spilehq/spile/fault"
+	"github.com/spilehq/spile/source"
+)
+
+// firstRead is what opening reads in one request. The descriptors of 4,000 columns fit into it, and all of most tables:
+// then there is no other request.
+const firstRead = 64 << 10
+
+// Options are the options of a reader. Nil and the zero value mean the defaults.
+type Options struct {
+	// Keys decrypt the file and check its MAC. A file without MAC is refused when there is a MAC key; one that is
+	// encrypted, when there is no encryption key.
+	Keys Keys
+	// SkipMAC leaves the MAC unchecked although there is a key for it.
+	SkipMAC bool
+	// StrictUTF8 refuses strings that are no UTF-8; without it their bytes are handed out as they are.
+	StrictUTF8 bool
+	Limits     Limits
+}
+
+// Seal says what protects a file.
+type Seal struct {
+	Encrypted bool // the bytes in the source are encrypted
+	Signed    bool // there is a MAC
+	Verified  bool // and it was checked
+}
+
+// Table is an opened file. It is safe for concurrent use.
+type Table struct {
+	obj    source.Object
+	opts   Options
+	limits Limits
+	head   []byte // the start of the file, opened; all of it when whole
+	whole  bool
+	stored []byte // the header as it is stored
+	seal   Seal
+	dir    *directory
+	tags   map[int32]int // tag -> column
+}
+
+// Open reads the directory of a table. It makes one request for most files, and never reads a block that is not asked
+// for; but a file that is encrypted, or whose MAC is to be checked, is read whole. The table keeps obj, and closes it
+// with [Table.Close]; after an error obj stays open.
+//
+// A fault of the file has the class that docs/format/tcb.md gives the check, most often [fault.Corrupt].
+func Open(ctx context.Context, obj source.Object, o *Options) (*Table, error) {
+	t := &Table{obj: obj}
+	if o != nil {
+		t.opts = *o
+	}
+	t.limits = t.opts.Limits.withDefaults(obj.Size())
+	if err := t.open(ctx); err != nil {
+		return nil, fault.Locate(err, obj.Name(), "", 0)
+	}
+	t.tags = make(map[int32]int, len(t.dir.columns))
+	for i, c := range t.dir.columns {
+		t.tags[c.Tag] = i
+	}
+	return t, nil
+}
+
+func (t *Table) open(ctx context.Context) error {
+	size := t.obj.Size()
+	if size < HeaderSize {
+		return tooShort(size)
+	}
+	if err := t.readTo(ctx, min(size, firstRead)); err != nil {
+		return err
+	}
+	t.stored = append([]byte(nil), t.head[:HeaderSize]...)
+	t.seal = Seal{
+		Encrypted: t.head[flagsAt]&flagEncrypted != 0, Signed: !isZero(t.head[macAt:keyCheckAt]),
+		Verified: len(t.opts.Keys.MAC) > 0 && !t.opts.SkipMAC,
+	}
+	if string(t.head[:4]) == magic && (t.seal.Encrypted && len(t.opts.Keys.Encryption) > 0 || t.seal.Verified) {
+		if err := t.readTo(ctx, size); err != nil {
+			return err
+		}
+	}
+	if err := open(t.head, t.opts.Keys, t.opts.SkipMAC); err != nil {
+		return err
+	}
+	if err := checkHeader(t.head); err != nil {
+		return err
+	}
+	need, err := directorySize(t.head, size)
+	if err != nil {
+		return err
+	}
+	if err := t.readTo(ctx, need); err != nil {
+		return err
+	}
+	t.dir, err = parseDirectory(t.head, size)
+	return err
+}
+
+// readTo makes head the first n bytes of the file at least.
+func (t *Table) readTo(ctx context.Context, n int64) error {
+	have := int64(len(t.head))
+	if n > have {
+		p := make([]byte, n)
+		copy(p, t.head)
+		if err := t.obj.ReadAt(ctx, p[have:], have); err != nil {
+			return err
+		}
+		t.head = p
+	}
+	t.whole = int64(len(t.head)) == t.obj.Size()
+	return nil
+}
+
+// Close closes the object of the table.
+func (t *Table) Close() error { return t.obj.Close() }
+
+// Rows is the number of rows.
+func (t *Table) Rows() int { return t.dir.rows }
+
+// Columns are the descriptors, in the order of the file. They are the table's, for reading.
+func (t *Table) Columns() []Descriptor { return t.dir.columns }
+
+// Seal says what protects the file.
+func (t *Table) Seal() Seal { return t.seal }
+
+// HasCounts reports whether the descriptors have a count each, as in an old description of the format. Such a file is
+// read, and never written.
+func (t *Table) HasCounts() bool { return t.dir.form == countForm }
+
+// Name is that of the object.
+func (t *Table) Name() string { return t.obj.Name() }
+
+// Lookup returns the descriptor of the column with the tag.
+func (t *Table) Lookup(tag int32) (Descriptor, bool) {
+	i, ok := t.tags[tag]
+	if !ok {
+		return Descriptor{}, false
+	}
+	return t.dir.columns[i], true
+}
+
+// Read decodes the columns with the tags, all columns when there is no tag, and returns them in that order. What has to
+// be fetched is fetched in one plan; columns are decoded in parallel.
+//
+// A tag that the file does not have is [fault.NotFound]. A fault in a column is the error for all of them.
+func (t *Table) Read(ctx context.Context, tags ...int32) ([]*Column, error) {
+	descs := t.dir.columns
+	if len(tags) > 0 {
+		descs = make([]Descriptor, len(tags))
+		for i, tag := range tags {
+			d, ok := t.Lookup(tag)
+			if !ok {
+				return nil, fault.New(fault.NotFound, "tcb", "there is no column with the tag %d", tag).In(t.Name())
+			}
+			descs[i] = d
+		}
+	}
+	blocks, err := t.blocks(ctx, descs)
+	if err != nil {
+		return nil, fault.Locate(err, t.Name(), "", 0)
+	}
+	columns := make([]*Column, len(descs))
+	errs := make([]error, len(descs))
+	bud := newBudget(t.limits.Bytes)
+	decode := func(i int) error {
+		if err := ctx.Err(); err != nil {
+			errs[i] = fault.New(nil, "tcb", "").Because(err).In(t.Name())
+			return errs[i]
+		}
+		c, err := decodeBlock(blocks[i], descs[i], t.dir.rows, bud, t.opts.StrictUTF8)
+		columns[i], errs[i] = c, fault.Locate(err, t.Name(), label(descs[i].Tag, ""), descs[i].Offset)
+		return errs[i]
+	}
+	if t.size(descs) < parallelBytes {
+		for i := range descs {
+			if decode(i) != nil {
+				break
+			}
+		}
+	} else {
+		var work errgroup.Group
+		work.SetLimit(runtime.GOMAXPROCS(0))
+		for i := range descs {
+			work.Go(func() error { decode(i); return nil })
+		}
+		work.Wait() // the errors are in errs
+	}
+	// The first column with a fault, whichever was found first.
+	for _, err := range errs {
+		if err != nil {
+			return nil, err
+		}
+	}
+	// Last, since a check of a block says more; what was allocated until here Limits.Bytes has bounded.
+	if rows := int64(t.dir.rows); rows > t.limits.Rows {
+		return nil, fault.New(fault.Limit, "tcb", "%d rows, at most %d are read; Limits.Rows allows more", rows, t.limits.Rows).In(t.Name()).At(HeaderSize)
+	}
+	return columns, nil
+}
+
+// parallelBytes is from which size of blocks on columns are decoded in parallel: about 50 µs of work.
+const parallelBytes = 32 << 10
+
+// size is what blocks take and stand for, roughly.
+func (t *Table) size(descs []Descriptor) int64 {
+	n := int64(t.dir.rows) * int64(len(descs))
+	for _, d := range descs {
+		n += d.Size
+	}
+	return n
+}
+
+// blocks returns the bytes of the blocks.
+func (t *Table) blocks(ctx context.Context, descs []Descriptor) ([][]byte, error) {
+	out := make([][]byte, len(descs))
+	var missing []source.Range
+	var at []int
+	for i, d := range descs {
+		if end := d.Offset + d.Size; end <= int64(len(t.head)) {
+			out[i] = t.head[d.Offset:end:end]
+			continue
+		}
+		missing = append(missing, source.Range{Start: d.Offset, End: d.Offset + d.Size})
+		at = append(at, i)
+	}
+	if len(missing) == 0 {
+		return out, nil
+	}
+	got, err := source.Fetch(ctx, t.obj, missing)
+	for i, p := range got {
+		out[at[i]] = p
+	}
+	return out, err
+}

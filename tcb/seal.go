@@ -1,0 +1,130 @@
+package tcb
+
+import (
+	"bytes"
+	"crypto/hmac"
+	"crypto/sha256"
+
+	"golang.org/x/crypto/chacha20"
+
+	"github.com/spilehq/spile/fault"
+)
+
+// KeySize is the length of both keys in bytes.
+const KeySize = 32
+
+const macSize = 16
+
+// Keys are the keys of a file. One of length 0 is none.
+type Keys struct {
+	Encryption []byte // of ChaCha20
+	MAC        []byte // of HMAC-SHA-256
+}
+
+// check refuses keys that a writer cannot use.
+func (k Keys) check() error {
+	for _, key := range []struct {
+		name string
+		key  []byte
+	}{{"encryption", k.Encryption}, {"MAC", k.MAC}} {
+		if n := len(key.key); n != 0 && n != KeySize {
+			return fault.New(fault.Invalid, "tcb", "the %s key has %d bytes, it needs %d", key.name, n, KeySize)
+		}
+	}
+	if len(k.MAC) > 0 && hmac.Equal(k.Encryption, k.MAC) {
+		return fault.New(fault.Invalid, "tcb", "the encryption key and the MAC key are the same, they have to differ")
+	}
+	return nil
+}
+
+// seal encrypts and signs a plain file in place, as far as there are keys.
+func seal(file []byte, k Keys) error {
+	if len(k.Encryption) > 0 {
+		sum := sha256.Sum256(file[keyCheckAt:])
+		copy(file[nonceAt:macAt], sum[:])
+		file[flagsAt] |= flagEncrypted
+		file[cipherAt] = chaCha20
+		if err := xorKeyStream(file, k.Encryption); err != nil {
+			return err
+		}
+	}
+	if len(k.MAC) > 0 {
+		copy(file[macAt:keyCheckAt], tag(file, k.MAC))
+	}
+	return nil
+}
+
+// xorKeyStream encrypts or decrypts the file from the key check on, with the nonce in it.
+func xorKeyStream(file, key []byte) error {
+	c, err := chacha20.NewUnauthenticatedCipher(key, file[nonceAt:macAt])
+	if err != nil {
+		return fault.New(fault.Invalid, "tcb", "").Because(err)
+	}
+	c.XORKeyStream(file[keyCheckAt:], file[keyCheckAt:])
+	return nil
+}
+
+// tag is the MAC of the file: all of it but the tag itself.
+func tag(file, key []byte) []byte {
+	h := hmac.New(sha256.New, key)
+	h.Write(file[:macAt])
+	h.Write(file[keyCheckAt:])
+	return h.Sum(nil)[:macSize]
+}
+
+// open checks the MAC of a file and decrypts it, in place; file is the caller's own copy. It does not look at the version
+// (docs/format/tcb.md, "Opening").
+func open(file []byte, k Keys, skipMAC bool) error {
+	if len(file) < HeaderSize {
+		return tooShort(int64(len(file)))
+	}
+	if string(file[:4]) != magic {
+		return failed("O2", "begins with % x, a TCB file with % x", file[:4], magic).At(0)
+	}
+	if len(k.MAC) > 0 && !skipMAC {
+		if err := checkMAC(file, k.MAC); err != nil {
+			return err
+		}
+	}
+	if file[flagsAt]&flagEncrypted == 0 {
+		return nil
+	}
+	if c := file[cipherAt]; c != chaCha20 {
+		return failed("O6", "is encrypted with the cipher %d, %d is known", c, chaCha20).At(cipherAt)
+	}
+	if n := len(k.Encryption); n != KeySize {
+		if n == 0 {
+			return failed("O7", "is encrypted, and there is no key for it").At(flagsAt)
+		}
+		return failed("O7", "is encrypted, and the key has %d bytes, it needs %d", n, KeySize).At(flagsAt)
+	}
+	if err := xorKeyStream(file, k.Encryption); err != nil {
+		return err
+	}
+	if string(file[keyCheckAt:HeaderSize]) != magic {
+		return failed("O8", "is encrypted with another key").At(keyCheckAt)
+	}
+	file[flagsAt] &^= flagEncrypted
+	clear(file[cipherAt:macAt])
+	return nil
+}
+
+func checkMAC(file, key []byte) error {
+	if len(key) != KeySize {
+		return failed("O3", "the MAC key has %d bytes, it needs %d", len(key), KeySize)
+	}
+	mac := file[macAt:keyCheckAt]
+	if isZero(mac) {
+		return failed("O4", "carries no MAC, and a MAC key demands one").At(macAt)
+	}
+	if !hmac.Equal(mac, tag(file, key)) {
+		return failed("O5", "the MAC does not match: the file was changed, or signed with another key").At(macAt)
+	}
+	return nil
+}
+
+func tooShort(size int64) error {
+	return failed("O1", "%d bytes, the header alone has %d", size, HeaderSize).At(size)
+}
+
+func isZero(p []byte) bool { return len(bytes.TrimLeft(p, "\x00")) == 0 }

@@ -1,0 +1,47 @@
+package value
+
+import (
+	"unicode/utf8"
+
+	"github.com/spilehq/spile/fault"
+)
+
+// The functions of this file print single values by the rules of JSONWriter, for rows and records of other formats.
+
+// AppendJSONFloat appends a float of 32 or 64 bits as JSON text: the shortest that reads back to the same bits, with a
+// fraction or an exponent. o says what becomes of NaN and the infinities; lost reports that one was written as null.
+func AppendJSONFloat(dst []byte, f float64, size int, o *JSONOptions) (out []byte, lost bool, err error) {
+	if f-f == 0 {
+		return appendFloat(dst, f, size), false, nil
+	}
+	name := "NaN"
+	if f > 0 {
+		name = "Infinity"
+	} else if f < 0 {
+		name = "-Infinity"
+	}
+	switch o.NonFinite {
+	case NonFiniteNull:
+		return append(dst, "null"...), true, nil
+	case NonFiniteString:
+		return append(append(append(dst, '"'), name...), '"'), false, nil
+	}
+	return dst, false, fault.New(fault.Invalid, "value", "%s has no JSON form", name)
+}
+
+// AppendJSONString appends a string as JSON text. o says what becomes of bytes that are no UTF-8; lost reports that some
+// were replaced.
+func AppendJSONString(dst []byte, s string, o *JSONOptions) (out []byte, lost bool, err error) {
+	p := []byte(s)
+	if n := plainPrefix(p); n < len(p) && !utf8.Valid(p[n:]) {
+		if o.InvalidUTF8 == UTF8Error {
+			return dst, false, fault.New(fault.Corrupt, "value", "string of %d bytes is not valid UTF-8", len(p))
+		}
+		lost = true
+		p = replaceUTF8(nil, p)
+	}
+	return append(appendEscaped(append(dst, '"'), p), '"'), lost, nil
+}
+
+// Add notes a loss. where and offset are its place.
+func (l *Losses) Add(kind LossKind, where string, offset int64) { l.add(kind, where, offset) }
