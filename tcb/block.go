@@ -103,16 +103,10 @@ func (b *block) enough(n int, size int64) error {
 
 // decodeBlock decodes the block of a column.
 func decodeBlock(p []byte, d Descriptor, rows int, bud *budget, strict bool) (*Column, error) {
+	if err := checkType(d); err != nil {
+		return nil, err
+	}
 	t := d.Type
-	if !t.Element.known() || t.Kind > Array {
-		return nil, failed("C4", "is of the type %s, which this version does not define", t)
-	}
-	if t.ElementOptional && t.Kind == Scalar {
-		return nil, failed("C1", "is a column of scalars with optional elements")
-	}
-	if !t.allows(d.Encoding) {
-		return nil, failed("C4", "is stored in the encoding %s (%d), which a column of %s cannot have", d.Encoding, uint8(d.Encoding), typeName(t))
-	}
 	b := &block{p: p, budget: bud, utf8: strict}
 	c := &Column{Tag: d.Tag, Type: t, Rows: rows}
 	var err error
@@ -149,6 +143,20 @@ func decodeBlock(p []byte, d Descriptor, rows int, bud *budget, strict bool) (*C
 	}
 	c.emptyAbsent()
 	return c, nil
+}
+
+// checkType refuses a column that cannot be decoded, whatever is in its block.
+func checkType(d Descriptor) error {
+	t := d.Type
+	switch {
+	case !t.Element.known() || t.Kind > Array:
+		return failed("C4", "is of the type %s, which this version does not define", t)
+	case t.ElementOptional && t.Kind == Scalar:
+		return failed("C1", "is a column of scalars with optional elements")
+	case !t.allows(d.Encoding):
+		return failed("C4", "is stored in the encoding %s (%d), which a column of %s cannot have", d.Encoding, uint8(d.Encoding), typeName(t))
+	}
+	return nil
 }
 
 // typeName is a type without what can be absent.

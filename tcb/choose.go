@@ -24,22 +24,25 @@ type Part struct {
 	Size     int
 }
 
-// choice is what the writer tried, and how to write the one that it takes.
+// choice is what the writer tried, how to write each, and which it takes.
 type choice struct {
-	tried  []Candidate
-	best   int
-	append func(dst []byte) []byte
+	tried   []Candidate
+	writers []func(dst []byte) []byte
+	best    int
 }
 
 // try adds a candidate; a later one is taken only when it is shorter.
 func (c *choice) try(cand Candidate, write func(dst []byte) []byte) {
-	c.tried = append(c.tried, cand)
-	if len(c.tried) == 1 || cand.Size < c.tried[c.best].Size {
-		c.best, c.append = len(c.tried)-1, write
+	c.tried, c.writers = append(c.tried, cand), append(c.writers, write)
+	if cand.Size < c.tried[c.best].Size {
+		c.best = len(c.tried) - 1
 	}
 }
 
 func (c *choice) taken() Candidate { return c.tried[c.best] }
+
+// append appends the candidate that was taken.
+func (c *choice) append(dst []byte) []byte { return c.writers[c.best](dst) }
 
 // chooseColumn tries every encoding that the type allows, in the order of docs/format/tcb.md, "The writer's choice".
 func chooseColumn(c *Column) choice {

@@ -1,0 +1,121 @@
+package tcb
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"unicode/utf8"
+
+	"github.com/spilehq/spile/fault"
+	"github.com/spilehq/spile/internal/wire"
+)
+
+// Finding is one thing that [Table.Verify] has to say. A note is no fault of the file: it says what no reader looks at,
+// and what the writer of this package would have stored in another way.
+type Finding struct {
+	Err  *fault.Error // Where is the column, Offset the place in the file
+	Note bool
+}
+
+// Verify reports what is wrong with a file that [Open] has taken, column by column; it goes on behind a bad one. Without
+// deep it looks at the header and the descriptors alone; with deep it decodes every block, and compares it with what the
+// writer would have made of the same values. The error is one of the source, not of the data.
+func (t *Table) Verify(ctx context.Context, deep bool, report func(Finding)) error {
+	say := func(f *fault.Error, note bool) { report(Finding{f.In(t.Name()), note}) }
+	for _, f := range t.leftovers() {
+		say(f, true)
+	}
+	for _, d := range t.dir.columns {
+		if err := checkType(d); err != nil {
+			f, _ := errors.AsType[*fault.Error](err)
+			say(f.On(label(d.Tag, "")).At(d.Offset), false)
+			continue
+		}
+		if !deep {
+			continue
+		}
+		blocks, err := t.blocks(ctx, []Descriptor{d})
+		if err != nil {
+			return fault.Locate(err, t.Name(), "", 0)
+		}
+		c, err := decodeBlock(blocks[0], d, t.dir.rows, newBudget(t.limits.Bytes), false)
+		if err != nil {
+			f, ok := errors.AsType[*fault.Error](fault.Locate(err, t.Name(), label(d.Tag, ""), d.Offset))
+			if !ok || f.Class == nil || errors.Is(err, fault.Limit) {
+				return err
+			}
+			say(f, false)
+			continue
+		}
+		for _, f := range lint(c, d, blocks[0]) {
+			say(f.On(label(d.Tag, "")).At(d.Offset), true)
+		}
+	}
+	return nil
+}
+
+// leftovers are the things in front of the blocks that no reader looks at.
+func (t *Table) leftovers() []*fault.Error {
+	var out []*fault.Error
+	note := func(at int64, format string, args ...any) {
+		out = append(out, fault.New(fault.Invalid, "tcb", format, args...).At(at))
+	}
+	if !t.seal.Encrypted {
+		if c := t.stored[cipherAt]; c != 0 {
+			note(cipherAt, "the cipher is %d, and the file is not encrypted", c)
+		}
+		if !isZero(t.stored[nonceAt:macAt]) {
+			note(nonceAt, "there is a nonce, and the file is not encrypted")
+		}
+		if k := t.stored[keyCheckAt:HeaderSize]; string(k) != magic {
+			note(keyCheckAt, "the key check is % x, not % x", k, magic)
+		}
+	}
+	if t.dir.form == countForm {
+		note(HeaderSize, "each descriptor has a count, as in an old description of the format")
+	}
+	size := int64(HeaderSize + wire.Varint32Size(int32(t.dir.rows)) + wire.Varint32Size(int32(len(t.dir.columns))))
+	var last int32
+	ascending := true
+	blocks := t.obj.Size()
+	for i, d := range t.dir.columns {
+		size += int64(len(appendDescriptor(nil, d)))
+		ascending = ascending && d.Tag > last
+		last = d.Tag
+		if i == 0 {
+			blocks = d.Offset
+		}
+	}
+	if t.dir.form == plainForm && blocks != size {
+		note(HeaderSize, "the counts and descriptors take %d bytes, their shortest form %d", blocks-HeaderSize, size-HeaderSize)
+	}
+	if !ascending {
+		note(HeaderSize, "the tags do not ascend")
+	}
+	return out
+}
+
+// lint says where a block is not what the writer would have made of its values.
+func lint(c *Column, d Descriptor, block []byte) []*fault.Error {
+	var out []*fault.Error
+	note := func(format string, args ...any) {
+		out = append(out, fault.New(fault.Invalid, "tcb", format, args...))
+	}
+	bad := 0
+	for _, s := range c.Strings {
+		if !utf8.ValidString(s) {
+			bad++
+		}
+	}
+	if bad > 0 {
+		note("%d of %d strings are no UTF-8", bad, len(c.Strings))
+	}
+	switch e := encodeColumn(c); {
+	case bytes.Equal(e.bytes, block) && e.enc == d.Encoding:
+	case e.enc != d.Encoding:
+		note("is stored in %s, %d bytes; the writer's choice is %s, %d bytes", d.Encoding, len(block), e.enc, len(e.bytes))
+	default:
+		note("is stored in %s, %d bytes, not in the form that the writer gives it, %d bytes", d.Encoding, len(block), len(e.bytes))
+	}
+	return out
+}
