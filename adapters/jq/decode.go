@@ -8,12 +8,14 @@ import (
 	"iter"
 	"math"
 	"math/big"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/spilehq/spile/fault"
 	"github.com/spilehq/spile/msglc"
+	"github.com/spilehq/spile/source"
 	"github.com/spilehq/spile/value"
 )
 
@@ -126,7 +128,11 @@ func (r *run) read(n msglc.Node, b *budget) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		return r.fromRaw(raw, rng.Start)
+		var v any
+		return v, r.once(func() source.Range { return rng }, func() (err error) {
+			v, err = r.fromRaw(raw, rng.Start)
+			return err
+		})
 	}
 	if !whole {
 		kind, err := n.Kind(r.ctx)
@@ -149,7 +155,7 @@ func (r *run) read(n msglc.Node, b *budget) (any, error) {
 	}
 	// A combined map, or what is too long to be read at once.
 	var text bytes.Buffer
-	if err := n.WriteJSON(r.ctx, &text, &r.plain, r.loss); err != nil {
+	if err := r.write(n, &text, &r.plain); err != nil {
 		return nil, err
 	}
 	return parse(&text)
@@ -180,6 +186,10 @@ var errText = errors.New("needs its text")
 // fromRaw decodes one value; base is where it lies in the object.
 func (r *run) fromRaw(raw value.Raw, base int64) (any, error) {
 	d := decoder{run: r, raw: raw, base: base}
+	var before value.Losses
+	if r.loss != nil {
+		before = *r.loss
+	}
 	r.scan.Reset(raw.Codec, raw.Data, r.limits)
 	err := r.scan.Next()
 	if err == nil {
@@ -189,6 +199,9 @@ func (r *run) fromRaw(raw value.Raw, base int64) (any, error) {
 		}
 	}
 	if err == errText {
+		if r.loss != nil { // the text counts anew
+			*r.loss = before
+		}
 		return r.fromText(raw.Codec, raw.Data, base)
 	}
 	return nil, fault.Shift(err, base)
@@ -397,12 +410,27 @@ func plainName(key value.Raw) (string, bool) {
 	return string(text), utf8.Valid(text)
 }
 
-// name returns the name that a key has in the JSON text.
-func (r *run) name(key value.Raw) (string, error) {
-	if name, ok := plainName(key); ok {
+// name returns the name that the key of a child has in the JSON text.
+func (r *run) name(child msglc.Child) (string, error) {
+	if name, ok := plainName(child.Key); ok {
 		return name, nil
 	}
-	return nameOf(key, r.limits, &r.plain, r.loss)
+	at := keyRange(child)
+	name := ""
+	return name, r.once(func() source.Range { return at }, func() (err error) {
+		name, err = nameOf(child.Key, at.Start, r.limits, &r.plain, r.loss)
+		return err
+	})
+}
+
+// keyRange is where the key of a child lies: before its value. The key of an archive lies in the table of contents; it
+// has no place among the values, and an empty range.
+func keyRange(child msglc.Child) source.Range {
+	at, ok := child.Node.Range()
+	if start := at.Start - int64(len(child.Key.Data)); ok && start >= 0 {
+		return source.Range{Start: start, End: at.Start}
+	}
+	return source.Range{Start: fault.NoOffset, End: fault.NoOffset}
 }
 
 // lenientName is name for keys that are only compared: one that has no name is not the one that is looked for.
@@ -412,20 +440,30 @@ func (r *run) lenientName(key value.Raw) (string, bool) {
 	}
 	o := r.plain
 	o.Lossless = false
-	name, err := nameOf(key, r.limits, &o, nil)
+	name, err := nameOf(key, 0, r.limits, &o, nil)
 	return name, err == nil
 }
 
-// nameOf lets the JSON writer make the name: of a map with this one key.
-func nameOf(key value.Raw, lim value.Limits, o *value.JSONOptions, loss *value.Losses) (string, error) {
-	pair := append(value.AppendMapHeader(nil, key.Codec, 1), key.Data...)
-	text, err := value.AppendJSON(nil, key.Codec, value.AppendNull(pair, key.Codec), lim, o, loss)
+// nameOf lets the JSON writer make the name of a key that lies at an offset: of a map with this one key.
+func nameOf(key value.Raw, at int64, lim value.Limits, o *value.JSONOptions, loss *value.Losses) (string, error) {
+	head := value.AppendMapHeader(nil, key.Codec, 1)
+	pair := value.AppendNull(append(slices.Clip(head), key.Data...), key.Codec)
+	var text bytes.Buffer
+	w := value.NewJSONWriter(&text, lim, o, loss)
+	w.At("", max(at, 0)-int64(len(head)))
+	err := w.WriteValue(value.NewScanner(key.Codec, pair, lim))
+	if err == nil {
+		err = w.Flush()
+	}
+	if f, ok := errors.AsType[*fault.Error](err); ok && at == fault.NoOffset {
+		return "", f.At(fault.NoOffset)
+	}
 	if err != nil {
 		return "", err
 	}
 	var object map[string]any
-	if err := json.Unmarshal(text, &object); err != nil { // a list of pairs
-		return "", fault.New(fault.Invalid, "jq", "key %s is no string", text)
+	if err := json.Unmarshal(text.Bytes(), &object); err != nil { // a list of pairs
+		return "", fault.New(fault.Invalid, "jq", "key %s is no string", &text).At(at)
 	}
 	for name := range object {
 		return name, nil

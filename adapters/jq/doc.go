@@ -25,6 +25,11 @@
 // computed is written by the same rules, with its keys sorted; a float that jq has computed keeps a fraction (3.0).
 // [] yields the values of an object in the order of its keys, sorted, as gojq does everywhere.
 //
+// A program may come to a value more than once. What the document could not keep of it is counted once, unless the
+// value around it is decoded later. How often bytes are decoded is up to the program alone: the children that [] yields
+// never have more bytes than the value around them, so that ranges in a hostile table of contents that overlap are an
+// error of class [fault.Corrupt] before they multiply. [Options.MaxDecode] bounds a program that is not trusted.
+//
 // A program sees the document and the variables it is given: no environment, no files, no modules, no further input.
 //
 // A [Query] is safe for concurrent use; a run and its results are not.

@@ -146,7 +146,7 @@ func (p *place) member(name string) (any, error) {
 			continue
 		}
 		if found != nil && r.json.Dup == value.DupError {
-			return nil, r.fail(fault.New(fault.Conflict, "jq", "key %q occurs twice in one map", name))
+			return nil, r.fail(twice(name, keyRange(child).Start))
 		}
 		found = p.inner(child.Node)
 		if r.json.Dup == value.DupFirst {
@@ -159,7 +159,12 @@ func (p *place) member(name string) (any, error) {
 // entry is a pair of a map.
 type entry struct {
 	name string
+	at   int64 // where the key lies
 	node msglc.Node
+}
+
+func twice(name string, at int64) error {
+	return fault.New(fault.Conflict, "jq", "key %q occurs twice in one map", name).At(at)
 }
 
 // sorted reports whether the names of a map stand in order, each once.
@@ -186,11 +191,11 @@ func (p *place) entries() ([]entry, error) {
 		if err != nil {
 			return nil, r.fail(err)
 		}
-		name, err := r.name(child.Key)
+		name, err := r.name(child)
 		if err != nil {
 			return nil, r.fail(err)
 		}
-		all = append(all, entry{name, child.Node})
+		all = append(all, entry{name, keyRange(child).Start, child.Node})
 	}
 	slices.SortStableFunc(all, func(a, b entry) int { return strings.Compare(a.name, b.name) })
 	kept := all[:0]
@@ -198,7 +203,7 @@ func (p *place) entries() ([]entry, error) {
 		if n := len(kept); n > 0 && kept[n-1].name == e.name {
 			switch r.json.Dup {
 			case value.DupError:
-				return nil, r.fail(fault.New(fault.Conflict, "jq", "key %q occurs twice in one map", e.name))
+				return nil, r.fail(twice(e.name, e.at))
 			case value.DupFirst:
 			default:
 				kept[n-1] = e
@@ -220,6 +225,9 @@ func (p *place) each(shape value.Kind) (func() (any, bool), error) {
 		}
 		if !inOrder {
 			all, err := p.entries()
+			if err == nil {
+				err = p.apart(all)
+			}
 			return func() (any, bool) {
 				if len(all) == 0 {
 					return nil, false
@@ -247,11 +255,11 @@ func (p *place) each(shape value.Kind) (func() (any, bool), error) {
 			return p.inner(n), true
 		}, nil
 	}
-	children := window(p.node.Children(r.ctx), from, to)
 	size, err := p.node.Size(r.ctx)
 	if err != nil {
 		return nil, r.fail(err)
 	}
+	children := r.apart(window(p.node.Children(r.ctx), from, to), size)
 	if size > r.sizes.container {
 		pull := r.pull(children)
 		return func() (any, bool) {
@@ -280,6 +288,46 @@ func (p *place) each(shape value.Kind) (func() (any, bool), error) {
 		all = all[1:]
 		return p.inner(n), true
 	}, nil
+}
+
+// apart demands of children that together they have no more bytes than the list or map around them, which is size. So a
+// walk over children, and over theirs, comes to no byte twice on one level, and what it decodes in all is bounded by what
+// the document has. Children that overlap would otherwise multiply, level by level.
+func (r *run) apart(children iter.Seq2[msglc.Node, error], size int64) iter.Seq2[msglc.Node, error] {
+	return func(yield func(msglc.Node, error) bool) {
+		left := size
+		for n, err := range children {
+			if err == nil {
+				err = r.takeChild(n, &left)
+			}
+			if !yield(n, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+func (r *run) takeChild(n msglc.Node, left *int64) error {
+	size, err := n.Size(r.ctx)
+	if err != nil { // of an archive that cannot be opened: that matters where it is used
+		size = msglc.PrefixSize
+	}
+	if *left -= size; *left < 0 {
+		return fault.New(fault.Corrupt, "jq", "children overlap: they have more bytes than the list or map around them")
+	}
+	return nil
+}
+
+// apart is that for the pairs of a map.
+func (p *place) apart(pairs []entry) error {
+	left, err := p.node.Size(p.run.ctx)
+	for i := 0; i < len(pairs) && err == nil; i++ {
+		err = p.run.takeChild(pairs[i].node, &left)
+	}
+	if err != nil {
+		return p.run.fail(err)
+	}
+	return nil
 }
 
 // window yields the children from to to.

@@ -451,6 +451,16 @@ func comparePrograms(t *testing.T, n msglc.Node, o *value.JSONOptions, s sizes) 
 	}
 }
 
+// withTOC puts a table of contents behind a payload.
+func withTOC(payload, toc []byte) []byte {
+	file := append(make([]byte, msglc.MagicSize-len(msglc.DefaultMagic)), msglc.DefaultMagic...)
+	for _, n := range []int{len(payload), len(toc)} {
+		number := value.AppendUint(nil, value.Msgpack, uint64(n))
+		file = append(append(file, make([]byte, 10-len(number))...), number...)
+	}
+	return append(append(file, payload...), toc...)
+}
+
 // combinedOf makes a combined list of archives by their offsets in the payload.
 func combinedOf(payload []byte, offsets ...uint64) []byte {
 	const c = value.Msgpack
@@ -458,12 +468,31 @@ func combinedOf(payload []byte, offsets ...uint64) []byte {
 	for _, at := range offsets {
 		toc = value.AppendUint(toc, c, at)
 	}
-	file := append(make([]byte, msglc.MagicSize-len(msglc.DefaultMagic)), msglc.DefaultMagic...)
-	for _, n := range []int{len(payload), len(toc)} {
-		number := value.AppendUint(nil, c, uint64(n))
-		file = append(append(file, make([]byte, 10-len(number))...), number...)
+	return withTOC(payload, toc)
+}
+
+// sharing is a list of n values that all are the text of the payload, or, as a map, pairs with keys in no order.
+func sharing(n int, asMap bool) []byte {
+	const c = value.Msgpack
+	text := value.AppendString(nil, c, strings.Repeat("x", 100))
+	node := func(dst []byte, from, to int) []byte {
+		dst = value.AppendArrayHeader(value.AppendString(dst, c, "p"), c, 2)
+		return value.AppendUint(value.AppendUint(dst, c, uint64(from)), c, uint64(to))
 	}
-	return append(append(file, payload...), toc...)
+	payload := append([]byte{0xdc, 0, byte(n)}, text...)
+	toc := value.AppendString(node(value.AppendMapHeader(nil, c, 2), 0, len(payload)), c, "t")
+	if asMap {
+		payload[0], toc = 0xde, value.AppendMapHeader(toc, c, n)
+	} else {
+		toc = value.AppendArrayHeader(toc, c, n)
+	}
+	for i := range n {
+		if asMap {
+			toc = value.AppendString(toc, c, string(rune('z'-i)))
+		}
+		toc = node(value.AppendMapHeader(toc, c, 1), 3, len(payload))
+	}
+	return withTOC(payload, toc)
 }
 
 // TestOverlap decodes archives that share their bytes, and some that do not.
@@ -486,6 +515,13 @@ func TestOverlap(t *testing.T) {
 		{hostile, `[.]|tojson`, ""},
 		{hostile, `.[1:5]|tojson`, ""},
 		{hostile, `[.[]]|tojson`, ""},
+		{hostile, `.[][][][][][][]|0`, ""},
+		{honest, `[.[]|length]`, "[1,2]"},
+		{honest, `[.[-1:][][].a]`, "[1,1]"},
+		{sharing(1, false), `[.[]|length]`, "[100]"},
+		{sharing(9, false), `.[]|length`, ""},
+		{sharing(9, false), `[.[2:][]|length]`, ""},
+		{sharing(9, true), `.[]|length`, ""},
 	} {
 		q, err := Compile(test.program, nil)
 		if err != nil {

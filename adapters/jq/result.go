@@ -13,6 +13,7 @@ import (
 
 	"github.com/spilehq/spile/fault"
 	"github.com/spilehq/spile/msglc"
+	"github.com/spilehq/spile/source"
 	"github.com/spilehq/spile/value"
 )
 
@@ -34,9 +35,9 @@ func (r Result) WriteJSON(w io.Writer) error {
 			return err
 		}
 		if rng, ok := n.Range(); ok && rng.Len() <= r.run.sizes.line {
-			return r.run.writeShort(w, n, rng.Start)
+			return r.run.once(func() source.Range { return rng }, func() error { return r.run.writeShort(w, n, rng.Start) })
 		}
-		return n.WriteJSON(r.run.ctx, w, r.run.json, r.run.loss)
+		return r.run.write(n, w, r.run.json)
 	}
 	v, err := r.Value()
 	if err != nil {
@@ -46,16 +47,17 @@ func (r Result) WriteJSON(w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	text, err := value.AppendJSON(nil, value.CBOR, encoded, r.run.limits, r.run.json, r.run.loss)
+	text := value.NewJSONWriter(w, r.run.limits, r.run.json, r.run.loss)
+	text.At("computed result", 0)
+	err = text.WriteValue(value.NewScanner(value.CBOR, encoded, r.run.limits))
+	if f, ok := err.(*fault.Error); ok { // its offset is one in the encoding that was made here
+		c := *f
+		err = c.At(fault.NoOffset)
+	}
 	if err != nil {
-		if f, ok := err.(*fault.Error); ok { // its offset is one in the encoding that was made here
-			c := *f
-			err = c.At(fault.NoOffset)
-		}
 		return err
 	}
-	_, err = w.Write(text)
-	return err
+	return text.Flush()
 }
 
 // writeShort writes a short value, which lies at base in the object. It does what [msglc.Node.WriteJSON] does, with one

@@ -14,13 +14,14 @@ import (
 
 // run is one run of a query.
 type run struct {
-	ctx    context.Context
-	cancel context.CancelFunc
-	json   *value.JSONOptions // of the results
-	limits value.Limits
-	loss   *value.Losses
-	reader *msglc.Reader
-	end    int64 // of the count of decoded bytes, 0: none
+	ctx     context.Context
+	cancel  context.CancelFunc
+	json    *value.JSONOptions // of the results
+	limits  value.Limits
+	loss    *value.Losses
+	counted counted // of loss
+	reader  *msglc.Reader
+	end     int64 // of the count of decoded bytes, 0: none
 
 	err       error // of the document: the run is over, whatever the program makes of it
 	sizes     sizes
