@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"strings"
 
@@ -15,14 +16,33 @@ import (
 type queryFlags struct {
 	raw       bool
 	maxDecode size
-	texts     []string
-	values    []string
+	texts     pairs
+	values    pairs
 }
+
+// pairs is the value of a flag that takes NAME=WHAT, any number of times.
+type pairs struct {
+	what string
+	list [][2]string
+}
+
+func (p *pairs) Set(text string) error {
+	name, v, ok := strings.Cut(text, "=")
+	if !ok || name == "" {
+		return fmt.Errorf("want NAME=%s as one argument, where jq takes two", p.what)
+	}
+	p.list = append(p.list, [2]string{name, v})
+	return nil
+}
+
+func (p *pairs) String() string { return "" }
+
+func (p *pairs) Type() string { return "NAME=" + p.what }
 
 func newQuery(e *env) *cobra.Command {
 	var in sourceFlags
 	var out jsonFlags
-	f := queryFlags{maxDecode: unlimited}
+	f := queryFlags{maxDecode: unlimited, texts: pairs{what: "VALUE"}, values: pairs{what: "JSON"}}
 	cmd := &cobra.Command{
 		Use:   "query FILE EXPR [flags]",
 		Short: "Run a jq program over a document",
@@ -45,8 +65,8 @@ to modules.`,
 	out.add(cmd.Flags())
 	cmd.Flags().BoolVarP(&f.raw, "raw-output", "r", false, "print strings as they are, without quotes")
 	cmd.Flags().Var(&f.maxDecode, "max-decode", "refuse to decode more than N bytes of the document in all (64K, 1.5GiB)")
-	cmd.Flags().StringArrayVar(&f.texts, "arg", nil, "make $NAME the text VALUE in the program, as `NAME=VALUE`")
-	cmd.Flags().StringArrayVar(&f.values, "argjson", nil, "make $NAME the JSON value, as `NAME=JSON`")
+	cmd.Flags().Var(&f.texts, "arg", "make $NAME the text VALUE in the program; may be given more than once")
+	cmd.Flags().Var(&f.values, "argjson", "make $NAME the JSON value in the program; may be given more than once")
 	return cmd
 }
 
@@ -89,23 +109,15 @@ func (f *queryFlags) compile(program string, in *sourceFlags, out *jsonFlags) (*
 	if f.maxDecode == 0 {
 		return nil, usagef("--max-decode wants 1 or more")
 	}
-	for _, text := range f.texts {
-		name, v, ok := strings.Cut(text, "=")
-		if !ok {
-			return nil, usagef("--arg %s, want NAME=VALUE", text)
-		}
-		o.Variables[name] = v
+	for _, arg := range f.texts.list {
+		o.Variables[arg[0]] = arg[1]
 	}
-	for _, text := range f.values {
-		name, v, ok := strings.Cut(text, "=")
-		if !ok {
-			return nil, usagef("--argjson %s, want NAME=JSON", text)
-		}
-		parsed, err := jq.ParseValue(v)
+	for _, arg := range f.values.list {
+		v, err := jq.ParseValue(arg[1])
 		if err != nil {
-			return nil, usagef("--argjson %s: %s", name, message(err))
+			return nil, usagef("--argjson %s: %s", arg[0], message(err))
 		}
-		o.Variables[name] = parsed
+		o.Variables[arg[0]] = v
 	}
 	q, err := jq.Compile(program, o)
 	if err != nil {
