@@ -18,10 +18,12 @@ const (
 	statusUsage       = 2
 	statusPartial     = 3
 	statusChanged     = 4
-	statusInterrupted = 130 // as a shell reports it
+	statusInterrupted = 130 // as a shell reports an interrupt
+	statusReaderLeft  = 141 // as a shell reports a tool that was ended by SIGPIPE
 )
 
-// errReaderLeft is a write to a pipe that nobody reads any more. The reader has what it wanted: no failure.
+// errReaderLeft is a write to a pipe that nobody reads any more, as of | head. It may have what it wanted, so nothing is
+// said; but the result is not complete, so the status is not that of success.
 var errReaderLeft = errors.New("standard output is closed")
 
 // silent is an error of which the verb has said why already.
@@ -49,7 +51,7 @@ func (e *env) finish(ctx context.Context, err error) int {
 	switch {
 	case status == statusInterrupted:
 		e.say("interrupted")
-	case status != statusDone && status != statusPartial && !errors.As(err, &said):
+	case err != nil && status != statusReaderLeft && !errors.As(err, &said):
 		e.say("%s", message(err))
 	}
 	e.printReceipt()
@@ -61,8 +63,10 @@ func (e *env) status(ctx context.Context, err error) int {
 	switch {
 	case err == nil && e.partial:
 		return statusPartial
-	case err == nil, errors.Is(err, errReaderLeft):
+	case err == nil:
 		return statusDone
+	case errors.Is(err, errReaderLeft):
+		return statusReaderLeft
 	case errors.As(err, &wrong), !e.started:
 		return statusUsage
 	case ctx.Err() != nil:

@@ -70,7 +70,8 @@ files are read as well, by a scan. The format is found from the content, never f
 path, a file:// URL, or - for standard input.
 
 The exit status is 0 when all was done, 1 when something failed, 2 for a wrong command line, 3 when the result is
-partial and standard error says what is missing, and 4 when a file changed while it was read.`,
+partial and standard error says what is missing, and 4 when a file changed while it was read. It is 130 after an
+interrupt and 141 when the reader of standard output left before the end, as with other tools.`,
 		Example:       "  spile demo",
 		Version:       version(),
 		SilenceErrors: true,
