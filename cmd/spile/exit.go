@@ -52,7 +52,7 @@ func (e *env) finish(ctx context.Context, err error) int {
 	case status == statusInterrupted:
 		e.say("interrupted")
 	case err != nil && status != statusReaderLeft && !errors.As(err, &said):
-		e.say("%s", message(err))
+		e.say("%s", e.hinted(err))
 	}
 	e.printReceipt()
 	return status

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/spilehq/spile/fault"
@@ -64,7 +65,7 @@ const (
 //
 //   - msglc, by its magic. A file that is built like one but has another magic is refused, not guessed; so is one of the
 //     two oldest releases.
-//   - tcb and series, by their magic.
+//   - tcb and series, by their magic. A sidecar is refused: it says nothing without its file.
 //   - JSON, when the text begins as JSON does and its first 64 KiB are JSON tokens.
 //   - CBOR, when the first bytes are its self-describing tag d9d9f7.
 //   - MessagePack or CBOR, whichever scans as one value that fills the file; of a file above 1 MiB the first MiB must
@@ -98,6 +99,12 @@ func detectMagic(ctx context.Context, obj source.Object, at int64, magic []byte)
 		return formatTCB, nil
 	case bytes.HasPrefix(prefix, []byte("GTSERIES")):
 		return formatSeries, nil
+	case bytes.HasPrefix(prefix, []byte(sidecarStart)):
+		name := "the file beside it"
+		if path, ok := strings.CutSuffix(obj.Name(), msglc.SidecarName("")); ok && path != "" {
+			name = path
+		}
+		return 0, fault.New(fault.Invalid, "", "is a sidecar, the table of contents of another file; give %s instead", name).In(obj.Name())
 	case isOtherMsglc(prefix, obj.Size()-at):
 		return 0, unknown(obj, at, "an msglc file whose magic is %q, not %q; --magic names it",
 			bytes.TrimLeft(prefix[:msglc.MagicSize], "\x00"), bytes.TrimLeft(want, "\x00"))

@@ -66,6 +66,10 @@ func openDocument(ctx context.Context, obj source.Object, e *env, f *sourceFlags
 				return nil, err
 			}
 			d.format = formatOf(d.Info().Codec)
+			if f.format != anyFormat && f.format != d.format {
+				sidecar.Close()
+				return nil, fault.New(fault.Conflict, "", "--format %s, but its sidecar %s is of a %s file", f.format, sidecar.Name(), d.format).In(d.name)
+			}
 			return d, nil
 		}
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 
 	"github.com/spf13/cobra"
 
@@ -65,7 +66,11 @@ func (e *env) mend(ctx context.Context, file, verb string, in *sourceFlags, w *w
 func (e *env) wreck(ctx context.Context, obj source.Object, in *sourceFlags) (source.Object, error) {
 	f := in.format
 	if f == anyFormat {
-		f, _ = detect(ctx, obj, int64(in.offset), in.magic) // the error is what this is about
+		var err error
+		f, err = detect(ctx, obj, int64(in.offset), in.magic)
+		if errors.Is(err, fault.Invalid) { // other errors are what this is about
+			return nil, err
+		}
 	}
 	switch f {
 	case formatJSON, formatTCB, formatSeries:

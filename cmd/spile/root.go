@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/spilehq/spile/source"
 )
@@ -30,10 +31,11 @@ type env struct {
 	passes  atomic.Int64 // how often the verb reads its input, for the progress bar
 	decoded *int64       // for the receipt of verbs that tell it
 
-	started bool          // the command line was understood; errors are no longer of usage
-	partial bool          // something was skipped, cut short or salvaged, and stderr says what
-	stdinIn bool          // an argument has taken standard input
-	inputs  []fs.FileInfo // the files that were opened, which no output may replace
+	started bool           // the command line was understood; errors are no longer of usage
+	flags   *pflag.FlagSet // of the verb, then
+	partial bool           // something was skipped, cut short or salvaged, and stderr says what
+	stdinIn bool           // an argument has taken standard input
+	inputs  []fs.FileInfo  // the files that were opened, which no output may replace
 }
 
 // run runs the command line and returns the exit status.
@@ -80,7 +82,10 @@ interrupt and 141 when the reader of standard output left before the end, as wit
 		RunE: func(*cobra.Command, []string) error {
 			return usagef("no verb; spile -h lists them")
 		},
-		PersistentPreRun: func(*cobra.Command, []string) { e.started = true },
+		PersistentPreRun: func(cmd *cobra.Command, _ []string) {
+			e.started = true
+			e.flags = cmd.Flags()
+		},
 	}
 	root.SetVersionTemplate("spile {{.Version}}\n")
 	root.SetIn(e.stdin)

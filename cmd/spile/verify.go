@@ -89,7 +89,7 @@ func (e *env) verify(ctx context.Context, files []string, deep bool, in *sourceF
 			if err := e.out.Flush(); err != nil { // the findings before it come first
 				return err
 			}
-			e.say("%s", message(err))
+			e.say("%s", e.hinted(err))
 			if failed == nil || errors.Is(err, fault.Changed) {
 				failed = err
 			}
