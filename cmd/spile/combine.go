@@ -17,7 +17,7 @@ func newCombine(e *env) *cobra.Command {
 	var w writeFlags
 	appendTo := false
 	cmd := &cobra.Command{
-		Use:   "combine -o OUT [NAME=]FILE... [flags]",
+		Use:   "combine [--append] -o OUT [NAME=]FILE... [flags]",
 		Short: "Join documents into one, without decoding them",
 		Long: `Combine joins documents into one by copying them: a map of the names to the documents when every FILE has a name, a
 list when none has. The documents keep their codecs; --codec is that of the table of contents around them.

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/spilehq/spile/msglc"
+	"github.com/spilehq/spile/value"
 )
 
 type completion = func(cmd *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective)
@@ -38,9 +39,12 @@ const (
 	completeTime = 500 * time.Millisecond
 	// More than this is no help.
 	completeCount = 1000
+	// What has no table of contents is read up to this size.
+	completeSize = 1 << 20
 )
 
-// completePath completes a file, and then paths in it from its table of contents. A file without one is not scanned.
+// completePath completes a file, and then paths in it: from its table of contents, and of what has none from the values,
+// where they are short.
 func completePath(e *env, in *sourceFlags) completion {
 	return func(cmd *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		switch {
@@ -62,7 +66,7 @@ func (e *env) paths(ctx context.Context, file, word string, in *sourceFlags) []c
 		return nil
 	}
 	defer d.Close()
-	if d.Info().TOCSize == 0 {
+	if d.Info().TOCSize == 0 && d.size > completeSize {
 		return nil
 	}
 	before := word[:strings.LastIndexByte(word, '/')+1]
@@ -77,7 +81,13 @@ func (e *env) paths(ctx context.Context, file, word string, in *sourceFlags) []c
 	switch n.Form() {
 	case msglc.List, msglc.Map, msglc.Combined:
 	default:
-		return nil
+		kind, err := n.Kind(ctx)
+		if err != nil || kind != value.Array && kind != value.Map {
+			return nil
+		}
+		if size, err := n.Size(ctx); err != nil || size > completeSize {
+			return nil
+		}
 	}
 	var out []cobra.Completion
 	for child, err := range n.Children(ctx) {

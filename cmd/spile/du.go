@@ -63,7 +63,7 @@ func (e *env) du(ctx context.Context, args []string, levels int, in *sourceFlags
 	if err != nil {
 		return named(err, d.name)
 	}
-	if out.json {
+	if out.asJSON() {
 		return e.printJSON(r, out.pretty)
 	}
 	row := func(bytes int64, text string) {

@@ -162,7 +162,7 @@ func (f *writeFlags) addTOC(flags *pflag.FlagSet) {
 	flags.Var(&choice[msglc.NumericRule]{
 		&f.numeric, []string{"plain", "floats", "numbers"},
 		[]msglc.NumericRule{msglc.PlainBlocks, msglc.FloatBlocks, msglc.FloatAndIntBlocks},
-	}, "numeric-arrays", "blocks of equal counts for lists of floats, or of all numbers")
+	}, "numeric-arrays", "blocks of equal counts, as the original makes them of numpy arrays, for lists of floats or of all numbers")
 }
 
 func (f *writeFlags) check() error {

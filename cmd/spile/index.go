@@ -15,7 +15,7 @@ func newIndex(e *env) *cobra.Command {
 	var w writeFlags
 	sidecar := false
 	cmd := &cobra.Command{
-		Use:   "index INPUT -o OUT [flags]",
+		Use:   "index INPUT {-o OUT | --sidecar} [flags]",
 		Short: "Give a MessagePack or CBOR file a table of contents",
 		Long: `Index makes a document of an existing MessagePack or CBOR file in one pass. The bytes of the file become the payload as
 they are.

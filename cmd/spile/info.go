@@ -62,7 +62,7 @@ func (e *env) info(ctx context.Context, file string, in *sourceFlags, out *table
 	if err != nil {
 		return named(err, d.name)
 	}
-	if out.json {
+	if out.asJSON() {
 		return e.printJSON(r, out.pretty)
 	}
 	row := func(name, format string, args ...any) {

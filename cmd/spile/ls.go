@@ -54,7 +54,7 @@ func (e *env) ls(ctx context.Context, args []string, in *sourceFlags, out *table
 	defer d.Close()
 	list := &jsonArray{e: e, pretty: out.pretty}
 	print := func(row *lsRow) error {
-		if out.json {
+		if out.asJSON() {
 			return list.add(row)
 		}
 		length := "-"
@@ -64,7 +64,7 @@ func (e *env) ls(ctx context.Context, args []string, in *sourceFlags, out *table
 		_, err := fmt.Fprintf(e.out, "%-9s %10s %14d  %s\n", row.Kind, length, row.Bytes, row.Path)
 		return err
 	}
-	if !out.json {
+	if !out.asJSON() {
 		fmt.Fprintf(e.out, "%-9s %10s %14s  %s\n", "KIND", "LENGTH", "BYTES", "PATH")
 	}
 	kind, err := n.Kind(ctx)
@@ -82,7 +82,7 @@ func (e *env) ls(ctx context.Context, args []string, in *sourceFlags, out *table
 	} else if err := eachRow(ctx, n, path, print); err != nil {
 		return named(err, d.name)
 	}
-	if out.json {
+	if out.asJSON() {
 		return list.end()
 	}
 	return nil

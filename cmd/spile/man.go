@@ -1,8 +1,16 @@
 package main
 
 import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
+	"github.com/spf13/pflag"
 
 	"github.com/spilehq/spile/fault"
 )
@@ -21,10 +29,64 @@ func newMan(e *env) *cobra.Command {
 }
 
 func (e *env) man(root *cobra.Command, dir string) error {
-	root.DisableAutoGenTag = true // it holds the date
-	err := doc.GenManTree(root, &doc.GenManHeader{Section: "1", Source: "spile", Manual: "spile"}, dir)
-	if err != nil {
-		return fault.New(nil, "", "man pages").In(dir).Because(bare(err))
+	root.Long += verbList(root)
+	for _, cmd := range append(root.Commands(), root) {
+		if cmd != root && !cmd.IsAvailableCommand() {
+			continue
+		}
+		name := strings.ReplaceAll(cmd.CommandPath(), " ", "-") + ".1"
+		page, err := manPage(cmd)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, name), page, 0o666)
+		}
+		if err != nil {
+			return fault.New(nil, "", "man pages").In(dir).Because(bare(err))
+		}
 	}
 	return nil
+}
+
+// verbList is a section of a man page.
+func verbList(root *cobra.Command) string {
+	var b strings.Builder
+	b.WriteString("\n\n# VERBS\n")
+	for _, group := range root.Groups() {
+		for _, verb := range root.Commands() {
+			if verb.GroupID == group.ID && verb.IsAvailableCommand() {
+				fmt.Fprintf(&b, "**%s**\n\t%s\n\n", verb.Name(), verb.Short)
+			}
+		}
+	}
+	return b.String()
+}
+
+// manFlag is the line of a flag as cobra writes it: with its default, and the default of a bool in brackets.
+var manFlag = regexp.MustCompile(`(?m)^((?:\\fB-\w\\fP, )?\\fB--([\w-]+)\\fP).*$`)
+
+// manPage is the man page of a verb, in which flags stand as in its help text: with the words they take.
+func manPage(cmd *cobra.Command) ([]byte, error) {
+	cmd.InitDefaultHelpFlag()
+	cmd.DisableAutoGenTag = true // it holds the date
+	words := make(map[string]string)
+	describe := func(f *pflag.Flag) {
+		word, usage := pflag.UnquoteUsage(f)
+		words[f.Name] = word
+		f.Usage = usage
+		if word != "" && f.DefValue != "" {
+			f.Usage += " (default " + f.DefValue + ")"
+		}
+	}
+	cmd.NonInheritedFlags().VisitAll(describe)
+	cmd.InheritedFlags().VisitAll(describe)
+	var page bytes.Buffer
+	if err := doc.GenMan(cmd, &doc.GenManHeader{Section: "1", Source: "spile", Manual: "spile"}, &page); err != nil {
+		return nil, err
+	}
+	return manFlag.ReplaceAllFunc(page.Bytes(), func(line []byte) []byte {
+		m := manFlag.FindSubmatch(line)
+		if word := words[string(m[2])]; word != "" {
+			return fmt.Appendf(m[1], ` \fI%s\fP`, word)
+		}
+		return m[1]
+	}), nil
 }

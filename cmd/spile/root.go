@@ -106,14 +106,6 @@ interrupt and 141 when the reader of standard output left before the end, as wit
 	}
 	root.SetHelpCommand(newHelp())
 	root.SetHelpCommandGroupID(learning)
-	root.SetCompletionCommandGroupID(learning)
-	root.InitDefaultCompletionCmd()
-	if completion, _, err := root.Find([]string{"completion"}); err == nil {
-		completion.Example = "  source <(spile completion bash)"
-		completion.RunE = func(*cobra.Command, []string) error {
-			return usagef("completion wants a shell: bash, zsh, fish or powershell")
-		}
-	}
 	return root
 }
 
@@ -131,7 +123,7 @@ func verbGroups() []verbGroup {
 	return []verbGroup{
 		{"Reading:", verbs{newInfo, newLs, newGet, newCat, newDu, newVerify, newToc, newQuery}},
 		{"Writing:", verbs{newPack, newIndex, newUnpack, newCombine, newExtract, newRepair, newSalvage}},
-		{learning, verbs{newDemo, newMan, newVersion}},
+		{learning, verbs{newDemo, newCompletion, newMan, newVersion}},
 	}
 }
 

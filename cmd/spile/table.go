@@ -15,8 +15,11 @@ type tableFlags struct {
 
 func (f *tableFlags) add(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.json, "json", false, "print one JSON document instead of a table")
-	flags.BoolVar(&f.pretty, "pretty", false, "indent the JSON")
+	flags.BoolVar(&f.pretty, "pretty", false, "indent the JSON; implies --json")
 }
+
+// asJSON reports whether JSON is wanted in place of a table.
+func (f *tableFlags) asJSON() bool { return f.json || f.pretty }
 
 // oneLine keeps the name of a file from breaking a line.
 func oneLine(s string) string {

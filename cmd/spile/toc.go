@@ -26,7 +26,8 @@ The children of a combined file are offsets. Positions count from the start of t
 	}
 	in.add(cmd.Flags())
 	out.add(cmd.Flags())
-	cmd.Flags().Bool("json", true, "print JSON, as always")
+	cmd.Flags().Bool("json", true, "print JSON, as always") // for scripts that give it to every verb
+	_ = cmd.Flags().MarkHidden("json")
 	return cmd
 }
 

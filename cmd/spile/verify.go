@@ -74,7 +74,7 @@ func (e *env) verify(ctx context.Context, files []string, deep bool, in *sourceF
 	for _, file := range files {
 		r := verifyReport{File: file, Findings: []finding{}}
 		err := e.verifyFile(ctx, file, deep, in, func(f finding) {
-			if !out.json {
+			if !out.asJSON() {
 				fmt.Fprintln(e.out, f.line(file))
 				return
 			}
@@ -96,7 +96,7 @@ func (e *env) verify(ctx context.Context, files []string, deep bool, in *sourceF
 		}
 		reports = append(reports, r)
 	}
-	if out.json {
+	if out.asJSON() {
 		if err := e.printJSON(reports, out.pretty); err != nil {
 			return err
 		}

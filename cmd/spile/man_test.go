@@ -1,0 +1,37 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+)
+
+// TestManPages holds the man pages to the help texts: no word of a verb's explanation or of its flags is lost.
+func TestManPages(t *testing.T) {
+	root := newRoot(new(env))
+	for _, cmd := range append(root.Commands(), root) {
+		var words []string
+		words = append(words, strings.Fields(cmd.Long)...)
+		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			if !f.Hidden {
+				word, usage := pflag.UnquoteUsage(f)
+				words = append(append(words, word, "--"+f.Name), strings.Fields(usage)...)
+			}
+		})
+		page, err := manPage(cmd)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, word := range words {
+			if !strings.Contains(string(page), strings.ReplaceAll(word, `\`, `\\`)) {
+				t.Errorf("%s: %q is lost", cmd.Name(), word)
+			}
+		}
+		for _, ugly := range []string{"[=", "\\fP=", "`"} {
+			if strings.Contains(strings.ReplaceAll(string(page), cmd.Example, ""), ugly) {
+				t.Errorf("%s: has %q", cmd.Name(), ugly)
+			}
+		}
+	}
+}
