@@ -20,7 +20,10 @@ func newDu(e *env) *cobra.Command {
 		Short: "Show where the bytes are, largest first",
 		Long: `Du shows how many bytes of the file the values below PATH, or below the root, take, largest first. It reads the
 table of contents alone and no payload, so it takes the same time for a file of any size. Values without an entry of
-their own are counted in the value around them. Of a JSON file the bytes are those of its CBOR form.`,
+their own are counted in the value around them. Of a JSON file the bytes are those of its CBOR form.
+
+The line (other) is what belongs to none of the values listed: the heads of lists and maps, keys, values without an
+entry, the header of the file. A sidecar is a file of its own: its line is not in the total.`,
 		Example:           `  seq 100000 | paste -sd, | sed 's/.*/{"runs":[&],"seed":42}/' | spile pack - -o run.msg && spile du run.msg`,
 		Args:              arguments(1, 2),
 		ValidArgsFunction: completePath(e, &in),
@@ -51,6 +54,10 @@ type duReport struct {
 	Children []duRow `json:"children"` // and what is below them, in the same order
 	TOC      int64   `json:"toc,omitempty"`
 	Other    int64   `json:"other"` // keys, heads, values without an entry of their own
+
+	// Of a file that is read by a sidecar: its name, and the table of contents in it, which is not in Total.
+	Sidecar    string `json:"sidecar,omitempty"`
+	SidecarTOC int64  `json:"sidecar_toc,omitempty"`
 }
 
 func (e *env) du(ctx context.Context, args []string, levels int, in *sourceFlags, out *tableFlags) error {
@@ -77,6 +84,9 @@ func (e *env) du(ctx context.Context, args []string, levels int, in *sourceFlags
 	}
 	row(r.Other, "(other)")
 	row(r.Total, "total")
+	if r.Sidecar != "" {
+		fmt.Fprintf(e.out, "%14d %6s  (table of contents, in %s)\n", r.SidecarTOC, "-", oneLine(r.Sidecar))
+	}
 	return nil
 }
 
@@ -86,10 +96,13 @@ func (d *document) usage(ctx context.Context, n msglc.Node, path msglc.Path, lev
 	if r.Total, err = n.Size(ctx); err != nil {
 		return nil, err
 	}
-	if len(path) == 0 && d.format == formatMsglc {
-		in := d.Info()
+	switch in := d.Info(); {
+	case len(path) > 0:
+	case d.format == formatMsglc:
 		r.TOC = in.TOCSize
 		r.Total = msglc.PrefixSize + in.PayloadSize + in.TOCSize
+	case in.Sidecar != "":
+		r.Sidecar, r.SidecarTOC = in.Sidecar, in.TOCSize
 	}
 	a, err := n.Archive(ctx)
 	if err != nil {

@@ -16,7 +16,8 @@ func newGet(e *env) *cobra.Command {
 		Use:   "get FILE PATH... [flags]",
 		Short: "Print one value as JSON",
 		Long: `Get prints the value at each PATH as a line of JSON. Of a document it reads the table of contents as far as the path
-leads, and the bytes of the value.
+leads, and the bytes of the value. It takes the paths in order and ends with the first that is not there: the values
+before it are printed, and the exit status is 1.
 
 ` + pathHelp,
 		Example:           `  echo '{"runs":[{"energy":-1.5},{"energy":-2.5}]}' | spile get - runs/-1/energy`,

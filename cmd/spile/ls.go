@@ -61,7 +61,11 @@ func (e *env) ls(ctx context.Context, args []string, in *sourceFlags, out *table
 		if row.Length != nil {
 			length = strconv.FormatInt(*row.Length, 10)
 		}
-		_, err := fmt.Fprintf(e.out, "%-9s %10s %14d  %s\n", row.Kind, length, row.Bytes, row.Path)
+		path := row.Path
+		if path == "" {
+			path = "''" // as a shell takes it
+		}
+		_, err := fmt.Fprintf(e.out, "%-9s %10s %14d  %s\n", row.Kind, length, row.Bytes, path)
 		return err
 	}
 	if !out.asJSON() {

@@ -189,7 +189,7 @@ func enter(left *int64, in msglc.Info) error {
 		*left -= in.PayloadSize
 	}
 	if *left < 0 {
-		return fault.New(fault.Corrupt, "", "children overlap: the archives in it have more bytes than the file")
+		return fault.New(fault.Corrupt, "", "children overlap: the documents in it have more bytes than the file")
 	}
 	return nil
 }

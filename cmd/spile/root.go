@@ -91,7 +91,12 @@ interrupt and 141 when the reader of standard output left before the end, as wit
 	root.SetIn(e.stdin)
 	root.SetOut(e.stdout)
 	root.SetErr(e.stderr)
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage(err) })
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
+		if strings.HasPrefix(err.Error(), "unknown shorthand flag") {
+			return usagef("%w; what begins with - and is no flag goes behind --", err)
+		}
+		return usage(err)
+	})
 	root.SuggestionsMinimumDistance = 2
 	e.limits.add(root.PersistentFlags())
 	for _, group := range verbGroups() {
