@@ -132,6 +132,9 @@ func (o *Options) shared(obj source.Object) (s *shared, err error) {
 
 // Open opens the archive in obj. It reads the prefix and as much of the table of contents as the root node takes; a
 // table of up to 64 KiB is read and checked whole. The reader closes obj when it is closed, not when Open fails.
+//
+// A file without a table of contents of its own is opened by [OpenSidecar], or by [OpenRaw], which scans. JSON text has
+// to be made one of these first, see [value.ReadJSON].
 func Open(ctx context.Context, obj source.Object, o *Options) (*Reader, error) {
 	s, err := o.shared(obj)
 	if err != nil {

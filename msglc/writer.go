@@ -102,7 +102,8 @@ func (w *Writer) Write(p []byte) (int, error) {
 }
 
 // WriteValue encodes a Go value as the payload, or the next part of it, see [value.Write], which nests to
-// [value.DefaultDepth] at most: the limits of the options can only bound it further.
+// [value.DefaultDepth] at most: the limits of the options can only bound it further. A list or map that is too long for
+// memory is a [value.Seq] or [value.MapSeq], whose items are made while they are written.
 func (w *Writer) WriteValue(v any) error {
 	if w.err != nil {
 		return w.err
@@ -183,7 +184,8 @@ func appendHeader(dst []byte, h header) []byte {
 	return appendField(appendField(dst, h.codec, h.tocStart), h.codec, h.tocSize)
 }
 
-// Dump writes a Go value as an archive to the file path, which appears when it is complete.
+// Dump writes a Go value as an archive to the file path, which appears when it is complete. Lists and maps in it that are
+// too long for memory are a [value.Seq] or [value.MapSeq].
 func Dump(ctx context.Context, path string, v any, o *WriteOptions) error {
 	s, err := o.settings()
 	if err != nil {
