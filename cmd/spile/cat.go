@@ -1,11 +1,9 @@
 package main
 
 import (
-	"context"
-
 	"github.com/spf13/cobra"
 
-	"github.com/spilehq/spile/value"
+	"github.com/spilehq/spile/msglc"
 )
 
 func newCat(e *env) *cobra.Command {
@@ -23,25 +21,10 @@ form for a value, --non-finite, --invalid-utf8, --keys and --dup say what become
 		Args:              arguments(1, 1),
 		ValidArgsFunction: completeFiles(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return e.cat(cmd.Context(), args[0], &in, &out)
+			return e.printValues(cmd.Context(), args[0], []msglc.Path{nil}, &in, &out)
 		},
 	}
 	in.add(cmd.Flags())
 	out.add(cmd.Flags())
 	return cmd
-}
-
-func (e *env) cat(ctx context.Context, file string, in *sourceFlags, out *jsonFlags) error {
-	in.lossless, in.keepDup = out.Lossless, out.Dup != value.DupError
-	d, err := e.open(ctx, file, in)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	var losses value.Losses
-	if err := e.printValue(ctx, d, nil, out, &losses); err != nil {
-		return err
-	}
-	e.losses(d.name, &losses)
-	return nil
 }

@@ -15,7 +15,6 @@ import (
 func newCombine(e *env) *cobra.Command {
 	var in sourceFlags
 	var w writeFlags
-	appendTo := false
 	cmd := &cobra.Command{
 		Use:   "combine [--append] -o OUT [NAME=]FILE... [flags]",
 		Short: "Join documents into one, without decoding them",
@@ -36,13 +35,13 @@ With --append the documents are added to the combined file OUT, which keeps its 
 		},
 		ValidArgsFunction: completeFiles(-1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return e.combine(cmd.Context(), args, appendTo, &in, &w)
+			return e.combine(cmd.Context(), args, &in, &w)
 		},
 	}
 	in.add(cmd.Flags())
 	w.addOutput(cmd.Flags())
 	w.addCodec(cmd.Flags(), "the codec of the table of contents (msgpack)")
-	cmd.Flags().BoolVar(&appendTo, "append", false, "add to the combined file OUT")
+	cmd.Flags().BoolVar(&w.appends, "append", false, "add to the combined file OUT")
 	return cmd
 }
 
@@ -86,7 +85,7 @@ func parseParts(args []string) ([]part, error) {
 	return parts, nil
 }
 
-func (e *env) combine(ctx context.Context, args []string, appendTo bool, in *sourceFlags, w *writeFlags) error {
+func (e *env) combine(ctx context.Context, args []string, in *sourceFlags, w *writeFlags) error {
 	if err := w.check(); err != nil {
 		return err
 	}
@@ -98,9 +97,9 @@ func (e *env) combine(ctx context.Context, args []string, appendTo bool, in *sou
 		return err
 	}
 	switch {
-	case appendTo && w.output == "-":
+	case w.appends && w.output == "-":
 		return usagef("--append wants a file behind -o, not standard output")
-	case appendTo && w.codec != 0:
+	case w.appends && w.codec != 0:
 		return usagef("--append keeps the codec of OUT: --codec does not go with it")
 	}
 	parts := make([]msglc.Part, len(given))
@@ -129,7 +128,7 @@ func (e *env) combine(ctx context.Context, args []string, appendTo bool, in *sou
 		}
 		parts[i] = msglc.Part{Name: p.name, Object: obj}
 	}
-	if appendTo {
+	if w.appends {
 		return msglc.Append(ctx, w.output, given[0].named, parts, w.options(in))
 	}
 	return e.write(ctx, "combine", w.output, func(out output) error {

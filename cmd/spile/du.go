@@ -71,7 +71,7 @@ func (e *env) du(ctx context.Context, args []string, levels int, in *sourceFlags
 		return named(err, d.name)
 	}
 	if out.asJSON() {
-		return e.printJSON(r, out.pretty)
+		return e.printJSON(r, out)
 	}
 	row := func(bytes int64, text string) {
 		fmt.Fprintf(e.out, "%14d %6s  %s\n", bytes, share(bytes, r.Total), text)

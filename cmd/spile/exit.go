@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/spilehq/spile/fault"
 )
@@ -79,15 +78,7 @@ func (e *env) status(ctx context.Context, err error) int {
 
 // say prints one line on standard error, whatever the names in it hold.
 func (e *env) say(format string, args ...any) {
-	line := []byte("spile: ")
-	for _, r := range fmt.Sprintf(format, args...) {
-		if isControl(r) {
-			line = fmt.Appendf(line, `\u%04x`, r)
-		} else {
-			line = utf8.AppendRune(line, r)
-		}
-	}
-	e.stderr.Write(append(line, '\n'))
+	fmt.Fprintf(e.stderr, "spile: %s\n", oneLine(fmt.Sprintf(format, args...)))
 }
 
 // message is the text of an error, without the package in front, which is of no use here.

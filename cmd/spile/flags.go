@@ -142,6 +142,8 @@ type writeFlags struct {
 	threshold size
 	trivial   size
 	numeric   msglc.NumericRule
+	sidecar   bool // index: the table of contents alone
+	appends   bool // combine: to what is there
 }
 
 // addOutput adds -o alone.

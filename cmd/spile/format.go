@@ -119,7 +119,7 @@ func detectPlain(ctx context.Context, obj source.Object, at int64) (format, erro
 	if err != nil {
 		return 0, err
 	}
-	if isJSON(head, int64(len(head)) == size) {
+	if isJSON(head, size) {
 		return formatJSON, nil
 	}
 	if bytes.HasPrefix(head, []byte{0xd9, 0xd9, 0xf7}) {
@@ -221,8 +221,9 @@ func isBrokenJSON(head []byte) bool {
 	})
 }
 
-// isJSON reports whether the head of a file is JSON text.
-func isJSON(head []byte, whole bool) bool {
+// isJSON reports whether the head of a file of that size is JSON text.
+func isJSON(head []byte, size int64) bool {
+	whole := int64(len(head)) == size
 	text := jsonStart(head)
 	if text == nil {
 		return false

@@ -44,14 +44,18 @@ func (e *env) get(ctx context.Context, file string, paths []string, in *sourceFl
 	if err != nil {
 		return err
 	}
-	in.lossless, in.keepDup = out.Lossless, out.Dup != value.DupError
-	d, err := e.open(ctx, file, in)
+	return e.printValues(ctx, file, parsed, in, out)
+}
+
+// printValues prints the values at some paths of a file, and says what that has lost.
+func (e *env) printValues(ctx context.Context, file string, paths []msglc.Path, in *sourceFlags, out *jsonFlags) error {
+	d, err := e.openToPrint(ctx, file, in, out)
 	if err != nil {
 		return err
 	}
 	defer d.Close()
 	var losses value.Losses
-	for _, p := range parsed {
+	for _, p := range paths {
 		if err := e.printValue(ctx, d, p, out, &losses); err != nil {
 			return err
 		}

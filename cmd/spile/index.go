@@ -13,7 +13,6 @@ import (
 func newIndex(e *env) *cobra.Command {
 	var in sourceFlags
 	var w writeFlags
-	sidecar := false
 	cmd := &cobra.Command{
 		Use:   "index INPUT {-o OUT | --sidecar} [flags]",
 		Short: "Give a MessagePack or CBOR file a table of contents",
@@ -27,22 +26,22 @@ the first or last 64 KiB, are others.`,
 		Args:              arguments(1, 1),
 		ValidArgsFunction: completeFiles(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return e.index(cmd.Context(), args[0], sidecar, &in, &w)
+			return e.index(cmd.Context(), args[0], &in, &w)
 		},
 	}
 	in.add(cmd.Flags())
 	w.addOutput(cmd.Flags())
 	w.addCodec(cmd.Flags(), "the codec of INPUT, found from its content otherwise")
 	w.addTOC(cmd.Flags())
-	cmd.Flags().BoolVar(&sidecar, "sidecar", false, "write the table of contents alone, beside INPUT")
+	cmd.Flags().BoolVar(&w.sidecar, "sidecar", false, "write the table of contents alone, beside INPUT")
 	return cmd
 }
 
-func (e *env) index(ctx context.Context, file string, sidecar bool, in *sourceFlags, w *writeFlags) error {
+func (e *env) index(ctx context.Context, file string, in *sourceFlags, w *writeFlags) error {
 	if err := in.check(); err != nil {
 		return err
 	}
-	if sidecar && w.output == "" {
+	if w.sidecar && w.output == "" {
 		if file == "-" {
 			return usagef("standard input has no place beside it: --sidecar wants -o OUT here")
 		}
@@ -64,7 +63,7 @@ func (e *env) index(ctx context.Context, file string, sidecar bool, in *sourceFl
 		return err
 	}
 	return e.write(ctx, "index", w.output, func(out output) error {
-		if sidecar {
+		if w.sidecar {
 			return named(msglc.WriteSidecar(ctx, out, obj, w.options(in)), obj.Name())
 		}
 		return named(msglc.Index(ctx, out, obj, w.options(in)), obj.Name())

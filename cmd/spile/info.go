@@ -63,7 +63,7 @@ func (e *env) info(ctx context.Context, file string, in *sourceFlags, out *table
 		return named(err, d.name)
 	}
 	if out.asJSON() {
-		return e.printJSON(r, out.pretty)
+		return e.printJSON(r, out)
 	}
 	row := func(name, format string, args ...any) {
 		fmt.Fprintf(e.out, "%-10s %s\n", name, fmt.Sprintf(format, args...))

@@ -42,6 +42,12 @@ func (e *env) open(ctx context.Context, arg string, f *sourceFlags) (*document, 
 	return d, nil
 }
 
+// openToPrint opens a document whose values are printed by the flags of out.
+func (e *env) openToPrint(ctx context.Context, arg string, f *sourceFlags, out *jsonFlags) (*document, error) {
+	f.lossless, f.keepDup = out.Lossless, out.Dup != value.DupError
+	return e.open(ctx, arg, f)
+}
+
 func openDocument(ctx context.Context, obj source.Object, e *env, f *sourceFlags) (*document, error) {
 	d := &document{name: obj.Name(), size: obj.Size(), format: f.format}
 	var err error
@@ -181,7 +187,7 @@ func (e *env) bytes(ctx context.Context, arg string, f *sourceFlags) (source.Obj
 	if err != nil {
 		return nil, err
 	}
-	obj, err := openPath(ctx, path, f.mmap)
+	obj, err := openPath(ctx, path, f)
 	if info, err2 := os.Stat(path); err == nil && err2 == nil {
 		e.inputs = append(e.inputs, info)
 	}
@@ -211,14 +217,14 @@ func localPath(arg string) (string, error) {
 }
 
 // openPath opens a file. A pipe is spooled, as standard input is.
-func openPath(ctx context.Context, path string, mmap bool) (source.Object, error) {
+func openPath(ctx context.Context, path string, f *sourceFlags) (source.Object, error) {
 	info, err := os.Stat(path)
 	switch {
 	case err == nil && info.IsDir():
 		return nil, fault.New(fault.Invalid, "", "is a folder; series artifacts are not read by this version yet").In(path)
 	case err == nil && info.Mode()&fs.ModeNamedPipe != 0:
 		return spoolPipe(ctx, path)
-	case mmap:
+	case f.mmap:
 		return source.OpenMmap(path)
 	}
 	return source.OpenFile(path)
@@ -260,7 +266,7 @@ func (e *env) sidecar(ctx context.Context, obj source.Object, f *sourceFlags) (s
 	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
 		return nil, nil
 	}
-	side, err := openPath(ctx, path, f.mmap)
+	side, err := openPath(ctx, path, f)
 	if err != nil {
 		return nil, err
 	}

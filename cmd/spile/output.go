@@ -64,7 +64,7 @@ type jsonFlags struct {
 }
 
 func (f *jsonFlags) add(flags *pflag.FlagSet) {
-	f.addPretty(flags)
+	flags.BoolVar(&f.Pretty, "pretty", false, "indent the JSON")
 	flags.Var(&choice[value.NonFiniteMode]{
 		&f.NonFinite, []string{"error", "null", "string"},
 		[]value.NonFiniteMode{value.NonFiniteError, value.NonFiniteNull, value.NonFiniteString},
@@ -82,10 +82,6 @@ func (f *jsonFlags) add(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.Lossless, "lossless", false, "fail where JSON cannot keep something, instead of saying so")
 }
 
-func (f *jsonFlags) addPretty(flags *pflag.FlagSet) {
-	flags.BoolVar(&f.Pretty, "pretty", false, "indent the JSON")
-}
-
 // losses says on standard error what a conversion could not keep.
 func (e *env) losses(name string, losses *value.Losses) {
 	for loss := range losses.All() {
@@ -94,10 +90,10 @@ func (e *env) losses(name string, losses *value.Losses) {
 }
 
 // printJSON prints a result as one JSON document.
-func (e *env) printJSON(v any, pretty bool) error {
+func (e *env) printJSON(v any, out *tableFlags) error {
 	enc := json.NewEncoder(e.out)
 	enc.SetEscapeHTML(false)
-	if pretty {
+	if out.pretty {
 		enc.SetIndent("", "  ")
 	}
 	return enc.Encode(v)
@@ -135,8 +131,16 @@ func marshal(v any) ([]byte, error) {
 // quoted is s as JSON text without control characters.
 func quoted(s string) string {
 	text, _ := marshal(s)
+	return oneLine(string(text))
+}
+
+// oneLine is s with its control characters escaped, so that a name breaks no line and reaches no terminal as commands.
+func oneLine(s string) string {
+	if strings.IndexFunc(s, isControl) < 0 {
+		return s
+	}
 	var out strings.Builder
-	for _, r := range string(text) {
+	for _, r := range s {
 		if isControl(r) {
 			fmt.Fprintf(&out, `\u%04x`, r)
 		} else {

@@ -75,8 +75,7 @@ func (e *env) query(ctx context.Context, file, program string, in *sourceFlags, 
 	if err != nil {
 		return err
 	}
-	in.lossless, in.keepDup = out.Lossless, out.Dup != value.DupError
-	d, err := e.open(ctx, file, in)
+	d, err := e.openToPrint(ctx, file, in, out)
 	if err != nil {
 		return err
 	}
@@ -88,7 +87,7 @@ func (e *env) query(ctx context.Context, file, program string, in *sourceFlags, 
 	var losses value.Losses
 	for result, err := range q.Run(ctx, d.Root(), &losses) {
 		if err == nil {
-			err = e.printResult(result, f.raw)
+			err = e.printResult(result, f)
 		}
 		if err != nil {
 			if err := e.out.Flush(); err != nil { // the results so far are right
@@ -128,8 +127,8 @@ func (f *queryFlags) compile(program string, in *sourceFlags, out *jsonFlags) (*
 
 // printResult prints a result on a line. Nothing of it is printed when it fails, unless it is long; then what is printed
 // is the beginning of it.
-func (e *env) printResult(result jq.Result, raw bool) error {
-	if raw {
+func (e *env) printResult(result jq.Result, f *queryFlags) error {
+	if f.raw {
 		text, ok, err := result.Text()
 		if err != nil {
 			return err

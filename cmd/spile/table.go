@@ -1,11 +1,6 @@
 package main
 
-import (
-	"strconv"
-	"strings"
-
-	"github.com/spf13/pflag"
-)
+import "github.com/spf13/pflag"
 
 // tableFlags go with the verbs that print a table.
 type tableFlags struct {
@@ -20,14 +15,6 @@ func (f *tableFlags) add(flags *pflag.FlagSet) {
 
 // asJSON reports whether JSON is wanted in place of a table.
 func (f *tableFlags) asJSON() bool { return f.json || f.pretty }
-
-// oneLine keeps the name of a file from breaking a line.
-func oneLine(s string) string {
-	if strings.IndexFunc(s, isControl) < 0 {
-		return s
-	}
-	return strconv.Quote(s)
-}
 
 // jsonArray prints the items of an array one by one, so that a long one takes no memory.
 type jsonArray struct {

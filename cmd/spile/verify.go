@@ -14,8 +14,7 @@ import (
 
 func newVerify(e *env) *cobra.Command {
 	var in sourceFlags
-	var out tableFlags
-	deep := false
+	var out verifyFlags
 	cmd := &cobra.Command{
 		Use:   "verify FILE... [flags]",
 		Short: "Check files, a line for each finding",
@@ -29,13 +28,19 @@ pickle, is a line on standard error.`,
 		Args:              arguments(1, -1),
 		ValidArgsFunction: completeFiles(-1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return e.verify(cmd.Context(), args, deep, &in, &out)
+			return e.verify(cmd.Context(), args, &in, &out)
 		},
 	}
 	in.add(cmd.Flags())
 	out.add(cmd.Flags())
-	cmd.Flags().BoolVar(&deep, "deep", false, "decode everything and compare it with the table of contents")
+	cmd.Flags().BoolVar(&out.deep, "deep", false, "decode everything and compare it with the table of contents")
 	return cmd
+}
+
+// verifyFlags are the flags of verify alone.
+type verifyFlags struct {
+	tableFlags
+	deep bool
 }
 
 // verifyReport is what verify says of a file.
@@ -64,7 +69,7 @@ func (f finding) line(file string) string {
 	return line
 }
 
-func (e *env) verify(ctx context.Context, files []string, deep bool, in *sourceFlags, out *tableFlags) error {
+func (e *env) verify(ctx context.Context, files []string, in *sourceFlags, out *verifyFlags) error {
 	if err := in.check(); err != nil {
 		return err
 	}
@@ -73,7 +78,7 @@ func (e *env) verify(ctx context.Context, files []string, deep bool, in *sourceF
 	var failed error // the gravest of the errors that are no findings
 	for _, file := range files {
 		r := verifyReport{File: file, Findings: []finding{}}
-		err := e.verifyFile(ctx, file, deep, in, func(f finding) {
+		err := e.verifyFile(ctx, file, in, out, func(f finding) {
 			if !out.asJSON() {
 				fmt.Fprintln(e.out, f.line(file))
 				return
@@ -97,7 +102,7 @@ func (e *env) verify(ctx context.Context, files []string, deep bool, in *sourceF
 		reports = append(reports, r)
 	}
 	if out.asJSON() {
-		if err := e.printJSON(reports, out.pretty); err != nil {
+		if err := e.printJSON(reports, &out.tableFlags); err != nil {
 			return err
 		}
 	}
@@ -114,7 +119,7 @@ func (e *env) verify(ctx context.Context, files []string, deep bool, in *sourceF
 }
 
 // verifyFile reports the findings of one file. The error is of the source or the command line, not of the data.
-func (e *env) verifyFile(ctx context.Context, file string, deep bool, in *sourceFlags, report func(finding), findings *int) error {
+func (e *env) verifyFile(ctx context.Context, file string, in *sourceFlags, out *verifyFlags, report func(finding), findings *int) error {
 	found := func(f *fault.Error) {
 		*findings++
 		report(newFinding(f))
@@ -130,7 +135,7 @@ func (e *env) verifyFile(ctx context.Context, file string, deep bool, in *source
 	defer d.Close()
 	defer e.progress(ctx, "verify")()
 	// A file without a table of contents has nothing to check but its values.
-	deep = deep || d.Info().TOCSize == 0
+	deep := out.deep || d.Info().TOCSize == 0
 	return named(d.Verify(ctx, deep, func(f msglc.Finding) {
 		if f.Note {
 			e.say("%s: note: %s", file, newFinding(f.Err).line(file))
