@@ -78,7 +78,16 @@ func (e *env) status(ctx context.Context, err error) int {
 
 // say prints one line on standard error, whatever the names in it hold.
 func (e *env) say(format string, args ...any) {
-	fmt.Fprintf(e.stderr, "spile: %s\n", oneLine(fmt.Sprintf(format, args...)))
+	fmt.Fprintf(e.stderr, "spile: %s\n", clipped(oneLine(fmt.Sprintf(format, args...))))
+}
+
+// clipped is a message without its middle where it is longer than any that is read: names and programs may be.
+func clipped(text string) string {
+	const most, ends = 4096, 2000
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:ends], "") + " … " + strings.ToValidUTF8(text[len(text)-ends:], "")
 }
 
 // message is the text of an error, without the package in front, which is of no use here.

@@ -236,7 +236,7 @@ type temporary struct {
 func newTemporary() (*temporary, error) {
 	f, err := os.CreateTemp("", "spile-*")
 	if err != nil {
-		return nil, fault.New(nil, "", "temporary file").Because(bare(err))
+		return nil, fault.New(nil, "", "temporary file in %s, the folder that TMPDIR names", os.TempDir()).Because(bare(err))
 	}
 	return &temporary{f, os.Remove(f.Name()) == nil}, nil
 }

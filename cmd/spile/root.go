@@ -3,10 +3,12 @@ package main
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -91,12 +93,7 @@ interrupt and 141 when the reader of standard output left before the end, as wit
 	root.SetIn(e.stdin)
 	root.SetOut(e.stdout)
 	root.SetErr(e.stderr)
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
-		if strings.HasPrefix(err.Error(), "unknown shorthand flag") {
-			return usagef("%w; what begins with - and is no flag goes behind --", err)
-		}
-		return usage(err)
-	})
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return flagError(err) })
 	root.SuggestionsMinimumDistance = 2
 	e.limits.add(root.PersistentFlags())
 	for _, group := range verbGroups() {
@@ -112,6 +109,22 @@ interrupt and 141 when the reader of standard output left before the end, as wit
 	root.SetHelpCommand(newHelp())
 	root.SetHelpCommandGroupID(learning)
 	return root
+}
+
+// flagError is an error of the flags, in words for those who do not know the packages that find it.
+func flagError(err error) error {
+	var number *strconv.NumError
+	switch text := err.Error(); {
+	case strings.HasPrefix(text, "unknown shorthand flag"):
+		return usagef("%s; what begins with - and is no flag goes behind --", text)
+	case errors.As(err, &number):
+		what := "a whole number"
+		if number.Func == "ParseBool" {
+			what = "true or false"
+		}
+		return usagef("%s: want %s", strings.TrimSuffix(text, ": "+number.Error()), what)
+	}
+	return usage(err)
 }
 
 const learning = "Learning:"
