@@ -218,26 +218,6 @@ func (p *place) entries() ([]entry, error) {
 // each returns the children of a list or map, one a call: a *place, or an error.
 func (p *place) each(shape value.Kind) (func() (any, bool), error) {
 	r := p.run
-	if shape == value.Map {
-		inOrder, err := p.sorted()
-		if err != nil {
-			return nil, err
-		}
-		if !inOrder {
-			all, err := p.entries()
-			if err == nil {
-				err = p.apart(all)
-			}
-			return func() (any, bool) {
-				if len(all) == 0 {
-					return nil, false
-				}
-				n := all[0].node
-				all = all[1:]
-				return p.inner(n), true
-			}, err
-		}
-	}
 	from, to := int64(0), int64(math.MaxInt64)
 	if p.sliced {
 		from, to = p.from, p.to
@@ -259,73 +239,75 @@ func (p *place) each(shape value.Kind) (func() (any, bool), error) {
 	if err != nil {
 		return nil, r.fail(err)
 	}
-	children := r.apart(window(p.node.Children(r.ctx), from, to), size)
-	if size > r.sizes.container {
-		pull := r.pull(children)
-		return func() (any, bool) {
-			n, err, ok := pull()
-			if !ok {
-				return nil, false
-			}
-			if err != nil {
-				return r.fail(err), true
-			}
-			return p.inner(n), true
-		}, nil
-	}
-	var all []msglc.Node
-	for n, err := range children {
-		if err != nil {
-			return nil, r.fail(err)
-		}
-		all = append(all, n)
+	next, err := p.nodes(shape, size, window(p.node.Children(r.ctx), from, to))
+	if err != nil {
+		return nil, err
 	}
 	return func() (any, bool) {
-		if len(all) == 0 {
+		n, err, ok := next()
+		if !ok {
 			return nil, false
 		}
-		n := all[0]
-		all = all[1:]
+		if err == nil {
+			err = r.take(n, &size)
+		}
+		if err != nil {
+			return r.fail(err), true
+		}
 		return p.inner(n), true
 	}, nil
 }
 
-// apart demands of children that together they have no more bytes than the list or map around them, which is size. So a
-// walk over children, and over theirs, comes to no byte twice on one level, and what it decodes in all is bounded by what
-// the document has. Children that overlap would otherwise multiply, level by level.
-func (r *run) apart(children iter.Seq2[msglc.Node, error], size int64) iter.Seq2[msglc.Node, error] {
-	return func(yield func(msglc.Node, error) bool) {
-		left := size
-		for n, err := range children {
-			if err == nil {
-				err = r.takeChild(n, &left)
-			}
-			if !yield(n, err) || err != nil {
-				return
-			}
+// nodes returns the children of a list or map of size bytes one a call: those of a map by name.
+func (p *place) nodes(shape value.Kind, size int64, children iter.Seq2[msglc.Node, error]) (func() (msglc.Node, error, bool), error) {
+	r := p.run
+	var all []msglc.Node
+	inOrder := true
+	if shape == value.Map {
+		var err error
+		if inOrder, err = p.sorted(); err != nil {
+			return nil, err
 		}
 	}
+	switch {
+	case !inOrder:
+		pairs, err := p.entries()
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range pairs {
+			all = append(all, e.node)
+		}
+	case size > r.sizes.container:
+		return r.pull(children), nil
+	default:
+		for n, err := range children {
+			if err != nil {
+				return nil, r.fail(err)
+			}
+			all = append(all, n)
+		}
+	}
+	return func() (msglc.Node, error, bool) {
+		if len(all) == 0 {
+			return msglc.Node{}, nil, false
+		}
+		n := all[0]
+		all = all[1:]
+		return n, nil, true
+	}, nil
 }
 
-func (r *run) takeChild(n msglc.Node, left *int64) error {
+// take takes the bytes of a child from those of the list or map around it, of which left are left. Children never have
+// more, together. So a walk over children, and over theirs, comes to no byte twice on one level, and what it decodes is
+// bounded by what the document has; children that overlap would multiply, level by level.
+func (r *run) take(n msglc.Node, left *int64) error {
 	size, err := n.Size(r.ctx)
 	if err != nil { // of an archive that cannot be opened: that matters where it is used
 		size = msglc.PrefixSize
 	}
 	if *left -= size; *left < 0 {
 		return fault.New(fault.Corrupt, "jq", "children overlap: they have more bytes than the list or map around them")
-	}
-	return nil
-}
-
-// apart is that for the pairs of a map.
-func (p *place) apart(pairs []entry) error {
-	left, err := p.node.Size(p.run.ctx)
-	for i := 0; i < len(pairs) && err == nil; i++ {
-		err = p.run.takeChild(pairs[i].node, &left)
-	}
-	if err != nil {
-		return p.run.fail(err)
 	}
 	return nil
 }
