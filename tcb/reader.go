@@ -26,8 +26,8 @@ type Options struct {
 	Limits     Limits
 }
 
-// Seal says what protects a file.
-type Seal struct {
+// Protection says what protects a file.
+type Protection struct {
 	Encrypted bool // the bytes in the source are encrypted
 	Signed    bool // there is a MAC
 	Verified  bool // and it was checked
@@ -41,7 +41,7 @@ type Table struct {
 	head   []byte // the start of the file, opened; all of it when whole
 	whole  bool
 	stored []byte // the header as it is stored
-	seal   Seal
+	seal   Protection
 	dir    *directory
 	tags   map[int32]int // tag -> column
 }
@@ -76,10 +76,8 @@ func (t *Table) open(ctx context.Context) error {
 		return err
 	}
 	t.stored = append([]byte(nil), t.head[:HeaderSize]...)
-	t.seal = Seal{
-		Encrypted: t.head[flagsAt]&flagEncrypted != 0, Signed: !isZero(t.head[macAt:keyCheckAt]),
-		Verified: len(t.opts.Keys.MAC) > 0 && !t.opts.SkipMAC,
-	}
+	t.seal = protection(t.head)
+	t.seal.Verified = len(t.opts.Keys.MAC) > 0 && !t.opts.SkipMAC
 	if string(t.head[:4]) == magic && (t.seal.Encrypted && len(t.opts.Keys.Encryption) > 0 || t.seal.Verified) {
 		if err := t.readTo(ctx, size); err != nil {
 			return err
@@ -126,8 +124,27 @@ func (t *Table) Rows() int { return t.dir.rows }
 // Columns are the descriptors, in the order of the file. They are the table's, for reading.
 func (t *Table) Columns() []Descriptor { return t.dir.columns }
 
-// Seal says what protects the file.
-func (t *Table) Seal() Seal { return t.seal }
+// Protection says what protects the file.
+func (t *Table) Protection() Protection { return t.seal }
+
+// ReadProtection says what protects a file, which may be one that there is no key for. It reads the header alone, and
+// checks nothing but its magic and its version.
+func ReadProtection(ctx context.Context, obj source.Object) (p Protection, err error) {
+	head := make([]byte, HeaderSize)
+	if obj.Size() < HeaderSize {
+		return p, fault.Locate(tooShort(obj.Size()), obj.Name(), "", 0)
+	}
+	if err := obj.ReadAt(ctx, head, 0); err != nil {
+		return p, err
+	}
+	p = protection(head)
+	head[flagsAt] &^= flagEncrypted
+	return p, fault.Locate(checkHeader(head), obj.Name(), "", 0)
+}
+
+func protection(head []byte) Protection {
+	return Protection{Encrypted: head[flagsAt]&flagEncrypted != 0, Signed: !isZero(head[macAt:keyCheckAt])}
+}
 
 // HasCounts reports whether the descriptors have a count each, as in an old description of the format. Such a file is
 // read, and never written.

@@ -65,6 +65,14 @@ func (r *Rows) AppendCell(dst []byte, k, i int) ([]byte, error) {
 	return r.cell(dst, r.columns[k], k, i)
 }
 
+// AppendElement appends value j, one of those of row i, in the k-th column.
+func (r *Rows) AppendElement(dst []byte, k, i, j int) ([]byte, error) {
+	if c := r.columns[k]; c.HasElement(j) {
+		return r.value(dst, c, k, i, j)
+	}
+	return append(dst, "null"...), nil
+}
+
 func (r *Rows) cell(dst []byte, c *Column, k, i int) ([]byte, error) {
 	if !c.Has(i) {
 		return append(dst, "null"...), nil

@@ -37,6 +37,48 @@ func (k Keys) check() error {
 	return nil
 }
 
+// Seal returns a copy of a plain file that is encrypted and signed, as far as there are keys. The same file and keys give
+// the same bytes. A file that is no table, or is encrypted or signed already, is refused.
+func Seal(file []byte, k Keys) ([]byte, error) {
+	if err := k.check(); err != nil {
+		return nil, err
+	}
+	if len(file) < HeaderSize {
+		return nil, tooShort(int64(len(file)))
+	}
+	if err := checkHeader(file); err != nil {
+		return nil, err
+	}
+	if !isZero(file[macAt:keyCheckAt]) {
+		return nil, fault.New(fault.Conflict, "tcb", "is signed already").At(macAt)
+	}
+	if _, err := parseDirectory(file, int64(len(file))); err != nil {
+		return nil, err
+	}
+	out := bytes.Clone(file)
+	// What a reader of a plain file does not look at would be read, or signed.
+	clear(out[cipherAt:macAt])
+	copy(out[keyCheckAt:], magic)
+	return out, seal(out, k)
+}
+
+// Unseal returns a plain copy of a file: the MAC is checked when there is a key for it, and taken off.
+func Unseal(file []byte, o *Options) ([]byte, error) {
+	if o == nil {
+		o = &Options{}
+	}
+	out := bytes.Clone(file)
+	if err := open(out, o.Keys, o.SkipMAC); err != nil {
+		return nil, err
+	}
+	if err := checkHeader(out); err != nil {
+		return nil, err
+	}
+	clear(out[macAt:keyCheckAt])
+	_, err := parseDirectory(out, int64(len(out)))
+	return out, err
+}
+
 // seal encrypts and signs a plain file in place, as far as there are keys.
 func seal(file []byte, k Keys) error {
 	if len(k.Encryption) > 0 {

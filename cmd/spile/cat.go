@@ -1,10 +1,6 @@
 package main
 
-import (
-	"github.com/spf13/cobra"
-
-	"github.com/spilehq/spile/msglc"
-)
+import "github.com/spf13/cobra"
 
 func newCat(e *env) *cobra.Command {
 	var in sourceFlags
@@ -13,7 +9,8 @@ func newCat(e *env) *cobra.Command {
 		Use:   "cat FILE [flags]",
 		Short: "Print all of a file as JSON",
 		Long: `Cat prints a document as one line of JSON, or indented with --pretty, in stored order. It streams: a document of any
-length takes the same memory.
+length takes the same memory. It prints a table as JSON Lines, an object for each row, keyed by the names that --schema
+gives, or by the tags; without a schema a datetime is its number.
 
 Integers keep every digit, floats read back to the same bits, bytes are base64url without padding. Where JSON has no
 form for a value, --non-finite, --invalid-utf8, --keys and --dup say what becomes of it; without them it is an error.`,
@@ -21,10 +18,11 @@ form for a value, --non-finite, --invalid-utf8, --keys and --dup say what become
 		Args:              arguments(1, 1),
 		ValidArgsFunction: completeFiles(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return e.printValues(cmd.Context(), args[0], []msglc.Path{nil}, &in, &out)
+			return e.printValues(cmd.Context(), args[0], nil, &in, &out)
 		},
 	}
 	in.add(cmd.Flags())
+	in.addTables(cmd.Flags())
 	out.add(cmd.Flags())
 	return cmd
 }

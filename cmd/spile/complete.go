@@ -66,6 +66,9 @@ func (e *env) paths(ctx context.Context, file, word string, in *sourceFlags) []c
 		return nil
 	}
 	defer d.Close()
+	if d.table != nil {
+		return d.table.paths(word)
+	}
 	if d.Info().TOCSize == 0 && d.size > completeSize {
 		return nil
 	}

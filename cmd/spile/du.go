@@ -35,6 +35,7 @@ entry, the header of the file. A sidecar is a file of its own: its line is not i
 		},
 	}
 	in.add(cmd.Flags())
+	in.addTables(cmd.Flags())
 	out.add(cmd.Flags())
 	cmd.Flags().IntVar(&levels, "levels", 1, "show `N` levels below PATH")
 	return cmd
@@ -66,6 +67,9 @@ func (e *env) du(ctx context.Context, args []string, levels int, in *sourceFlags
 		return err
 	}
 	defer d.Close()
+	if d.table != nil {
+		return e.tableDu(d.table, textOf(args), out)
+	}
 	r, err := d.usage(ctx, n, path, levels)
 	if err != nil {
 		return named(err, d.name)

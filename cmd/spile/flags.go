@@ -110,6 +110,8 @@ type sourceFlags struct {
 	depth  int
 	mmap   bool
 
+	tables *tableInFlags // how tables are read, nil for verbs that read none
+
 	lossless bool // set by verbs that have the flag: a JSON file whose numbers cannot be kept is an error
 	keepDup  bool // set by verbs that print values: keys that occur twice in a JSON file are for the printer to treat
 }
@@ -120,6 +122,12 @@ func (f *sourceFlags) add(flags *pflag.FlagSet) {
 	flags.Var(&f.offset, "offset", "where the document starts in FILE, in bytes")
 	flags.IntVar(&f.depth, "depth", value.DefaultDepth, "how deep lists, maps and tags may be nested, `N` levels, 10000 at most")
 	flags.BoolVar(&f.mmap, "mmap", false, "map FILE into memory instead of reading it")
+}
+
+// addTables adds the flags of verbs that read tables as well.
+func (f *sourceFlags) addTables(flags *pflag.FlagSet) {
+	f.tables = &tableInFlags{}
+	f.tables.add(flags)
 }
 
 func (f *sourceFlags) check() error {

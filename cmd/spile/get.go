@@ -19,6 +19,9 @@ func newGet(e *env) *cobra.Command {
 leads, and the bytes of the value. It takes the paths in order and ends with the first that is not there: the values
 before it are printed, and the exit status is 1.
 
+In a table a path is a row, 17 or -1, a cell, 17/label, a column, */label, or a slice of rows, 10:20 or 10:20/label. A
+column goes by the name that --schema gives it, or by its tag. Of a column only its own bytes are read.
+
 ` + pathHelp,
 		Example:           `  echo '{"runs":[{"energy":-1.5},{"energy":-2.5}]}' | spile get - runs/-1/energy`,
 		Args:              arguments(2, -1),
@@ -28,6 +31,7 @@ before it are printed, and the exit status is 1.
 		},
 	}
 	in.add(cmd.Flags())
+	in.addTables(cmd.Flags())
 	out.add(cmd.Flags())
 	return cmd
 }
@@ -40,22 +44,33 @@ string is written {…} with its JSON form inside, as {7}. Of a key that occurs 
 slice stands in the middle: 0:5:100 is every fifth of the first 100. A path that starts with - goes behind --.`
 
 func (e *env) get(ctx context.Context, file string, paths []string, in *sourceFlags, out *jsonFlags) error {
-	parsed, err := parsePaths(paths)
-	if err != nil {
+	if _, err := parsePaths(paths); err != nil {
 		return err
 	}
-	return e.printValues(ctx, file, parsed, in, out)
+	return e.printValues(ctx, file, paths, in, out)
 }
 
-// printValues prints the values at some paths of a file, and says what that has lost.
-func (e *env) printValues(ctx context.Context, file string, paths []msglc.Path, in *sourceFlags, out *jsonFlags) error {
+// printValues prints the values at some paths of a file, without a path all of it, and says what that has lost.
+func (e *env) printValues(ctx context.Context, file string, paths []string, in *sourceFlags, out *jsonFlags) error {
 	d, err := e.openToPrint(ctx, file, in, out)
 	if err != nil {
 		return err
 	}
 	defer d.Close()
+	switch {
+	case d.table != nil && paths == nil:
+		return e.tableCat(ctx, d.table, out)
+	case d.table != nil:
+		return e.tableGet(ctx, d.table, paths, out)
+	case paths == nil:
+		paths = []string{""}
+	}
+	parsed, err := parsePaths(paths)
+	if err != nil {
+		return err
+	}
 	var losses value.Losses
-	for _, p := range paths {
+	for _, p := range parsed {
 		if err := e.printValue(ctx, d, p, out, &losses); err != nil {
 			return err
 		}
@@ -101,15 +116,23 @@ func optionalPath(args []string) (msglc.Path, error) {
 	return paths[0], nil
 }
 
-// node opens what the arguments FILE [PATH] name. The caller closes the document.
+// textOf is the path in the arguments FILE [PATH], as it was given.
+func textOf(args []string) string {
+	if len(args) < 2 {
+		return ""
+	}
+	return args[1]
+}
+
+// node opens what the arguments FILE [PATH] name. The caller closes the document. Of a table there is no node.
 func (e *env) node(ctx context.Context, args []string, in *sourceFlags) (msglc.Path, *document, msglc.Node, error) {
 	path, err := optionalPath(args)
 	if err != nil {
 		return nil, nil, msglc.Node{}, err
 	}
 	d, err := e.open(ctx, args[0], in)
-	if err != nil {
-		return nil, nil, msglc.Node{}, err
+	if err != nil || d.table != nil {
+		return path, d, msglc.Node{}, err
 	}
 	n, err := d.Find(ctx, path)
 	if err != nil {

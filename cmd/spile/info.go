@@ -26,6 +26,8 @@ value is. It reads the beginning of the file and of the table of contents.`,
 		},
 	}
 	in.add(cmd.Flags())
+	in.addTables(cmd.Flags())
+	in.tables.keyless = true
 	out.add(cmd.Flags())
 	return cmd
 }
@@ -58,6 +60,9 @@ func (e *env) info(ctx context.Context, file string, in *sourceFlags, out *table
 		return err
 	}
 	defer d.Close()
+	if d.table != nil {
+		return e.tableInfo(d.table, out)
+	}
 	r, err := d.report(ctx, int64(in.offset))
 	if err != nil {
 		return named(err, d.name)

@@ -33,6 +33,7 @@ those of its CBOR form.
 		},
 	}
 	in.add(cmd.Flags())
+	in.addTables(cmd.Flags())
 	out.add(cmd.Flags())
 	return cmd
 }
@@ -52,6 +53,9 @@ func (e *env) ls(ctx context.Context, args []string, in *sourceFlags, out *table
 		return err
 	}
 	defer d.Close()
+	if d.table != nil {
+		return e.tableLs(d.table, textOf(args), out)
+	}
 	list := &jsonArray{e: e, pretty: out.pretty}
 	print := func(row *lsRow) error {
 		if out.asJSON() {

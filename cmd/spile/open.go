@@ -17,8 +17,11 @@ import (
 )
 
 // document is a FILE argument, opened to be read as a document.
+//
+// Or it is a table, for the verbs that read tables; then it has no reader of documents.
 type document struct {
 	*msglc.Reader
+	table  *table
 	name   string
 	size   int64 // of the file
 	format format
@@ -56,9 +59,12 @@ func openDocument(ctx context.Context, obj source.Object, e *env, f *sourceFlags
 			return nil, err
 		}
 	}
-	if d.format == formatMsglc {
+	switch d.format {
+	case formatMsglc:
 		d.Reader, err = msglc.Open(ctx, obj, f.options())
 		return d, err
+	case formatTCB:
+		return d, d.openTable(ctx, obj, e, f)
 	}
 	if d.format == anyFormat || d.format.codec() != 0 {
 		// A sidecar says what lies beside it better than a guess.
@@ -96,6 +102,26 @@ func openDocument(ctx context.Context, obj source.Object, e *env, f *sourceFlags
 		err = unreadable(d.format)
 	}
 	return d, err
+}
+
+// openTable opens a document that is a table.
+func (d *document) openTable(ctx context.Context, obj source.Object, e *env, f *sourceFlags) error {
+	if f.tables == nil {
+		return fault.New(fault.Invalid, "", "is a table (tcb), and this verb takes documents")
+	}
+	obj, err := from(obj, f.offset)
+	if err == nil {
+		d.table, err = e.openTable(ctx, obj, f.tables)
+	}
+	return err
+}
+
+// Close closes what was opened.
+func (d *document) Close() error {
+	if d.table != nil {
+		return d.table.Close()
+	}
+	return d.Reader.Close()
 }
 
 func unreadable(f format) error {

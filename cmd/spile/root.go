@@ -141,6 +141,7 @@ func verbGroups() []verbGroup {
 	return []verbGroup{
 		{"Reading:", verbs{newInfo, newLs, newGet, newCat, newDu, newVerify, newToc, newQuery}},
 		{"Writing:", verbs{newPack, newIndex, newUnpack, newCombine, newExtract, newRepair, newSalvage}},
+		{"Tables:", verbs{newTable}},
 		{learning, verbs{newDemo, newCompletion, newMan, newVersion}},
 	}
 }

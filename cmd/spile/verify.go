@@ -32,6 +32,7 @@ pickle, is a line on standard error.`,
 		},
 	}
 	in.add(cmd.Flags())
+	in.addTables(cmd.Flags())
 	out.add(cmd.Flags())
 	cmd.Flags().BoolVar(&out.deep, "deep", false, "decode everything and compare it with the table of contents")
 	return cmd
@@ -134,6 +135,9 @@ func (e *env) verifyFile(ctx context.Context, file string, in *sourceFlags, out 
 	}
 	defer d.Close()
 	defer e.progress(ctx, "verify")()
+	if d.table != nil {
+		return named(e.tableVerify(ctx, d.table, out.deep, found), file)
+	}
 	// A file without a table of contents has nothing to check but its values.
 	deep := out.deep || d.Info().TOCSize == 0
 	return named(d.Verify(ctx, deep, func(f msglc.Finding) {

@@ -1,0 +1,219 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"math"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/spilehq/spile/fault"
+	"github.com/spilehq/spile/msglc"
+	"github.com/spilehq/spile/source"
+	"github.com/spilehq/spile/tcb"
+)
+
+// table is a FILE argument that is a table.
+type table struct {
+	*tcb.Table             // nil: it is encrypted, and there is no key
+	schema     *tcb.Schema // with the names of --schema
+	obj        source.Object
+	protection tcb.Protection
+}
+
+// tableInFlags say how tables are read. Verbs that read no tables do not have them.
+type tableInFlags struct {
+	keyFlags
+	schema  string
+	maxRows int64
+
+	keyless bool // set by verbs that say something of a table they have no key for
+}
+
+func (f *tableInFlags) add(flags *pflag.FlagSet) {
+	f.keyFlags.add(flags)
+	flags.StringVar(&f.schema, "schema", "", "the `FILE` with the names and types of the columns of a table")
+	flags.Int64Var(&f.maxRows, "max-rows", 0, "read tables of up to `N` rows (67108864)")
+}
+
+// openTable opens an object that is a table.
+func (e *env) openTable(ctx context.Context, obj source.Object, f *tableInFlags) (*table, error) {
+	keys, err := f.keys()
+	if err != nil {
+		return nil, err
+	}
+	names, err := readSchema(f.schema)
+	if err != nil {
+		return nil, err
+	}
+	t := &table{obj: obj}
+	t.Table, err = tcb.Open(ctx, obj, &tcb.Options{Keys: keys, Limits: tcb.Limits{Rows: f.maxRows}})
+	if f.keyless && len(keys.Encryption) == 0 && tcb.Check(err) == "O7" {
+		t.protection, err = tcb.ReadProtection(ctx, obj)
+		return t, err
+	}
+	if err != nil {
+		return nil, err
+	}
+	t.protection = t.Protection()
+	// A column of an unknown type is no reason against the others; it has no schema.
+	if t.schema, err = t.Named(names); err != nil && names != nil {
+		return nil, err
+	}
+	if t.schema == nil {
+		t.schema = &tcb.Schema{}
+	}
+	return t, nil
+}
+
+// readSchema reads the schema in a file, nil when none is named.
+func readSchema(path string) (*tcb.Schema, error) {
+	if path == "" {
+		return nil, nil
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fault.New(nil, "", "").In(path).Because(bare(err))
+	}
+	s, err := tcb.ParseSchema(text)
+	return s, named(err, path)
+}
+
+// name is the name of a column: that of the schema, or the decimal tag.
+func (t *table) name(tag int32) string {
+	for _, f := range t.schema.Columns {
+		if f.Tag == tag && f.Name != "" {
+			return f.Name
+		}
+	}
+	return strconv.Itoa(int(tag))
+}
+
+// field is what is known of a column.
+func (t *table) field(d tcb.Descriptor) tcb.Field {
+	for _, f := range t.schema.Columns {
+		if f.Tag == d.Tag {
+			return f
+		}
+	}
+	return tcb.Field{Tag: d.Tag, Type: d.Type}
+}
+
+// columnPath is the path of a column.
+func (t *table) columnPath(tag int32) string {
+	return pathText(msglc.Path{msglc.TextStep("*"), msglc.TextStep(t.name(tag))})
+}
+
+// cells is what a path into a table names: rows of all columns or of one, or a single cell or element.
+type cells struct {
+	rows    []int // nil: all of them
+	one     bool  // a row is meant, not a list of rows
+	column  int32 // the tag of one column, 0: all of them
+	element string
+}
+
+// find reads a path: ROW, ROW/COLUMN, ROW/COLUMN/ELEMENT, */COLUMN, or a slice from:to or from:step:to in place of the
+// row. ” is all rows.
+func (t *table) find(path string) (c cells, err error) {
+	p, err := msglc.ParsePath(path)
+	if err != nil {
+		return c, usagef("path %q: %s", path, message(err))
+	}
+	missing := func(format string, args ...any) (cells, error) {
+		return c, fault.New(fault.NotFound, "", format, args...).On(path).In(t.Name())
+	}
+	if len(p) > 3 {
+		return missing("a path of %d steps, and a table has rows, columns and elements", len(p))
+	}
+	if len(p) > 0 {
+		step := p[0].String()
+		if step != "*" {
+			var ok bool
+			if c.rows, c.one, ok = rowsOf(step, t.Rows()); !ok {
+				return missing("%q is no row and no slice of rows; 17 is one, 17/NAME a cell of it, and */NAME a column", step)
+			}
+			if c.one && len(c.rows) == 0 {
+				return missing("row %s of %d", step, t.Rows())
+			}
+		}
+	}
+	if len(p) > 1 {
+		if c.column, err = t.column(p[1].String()); err != nil {
+			return c, named(err, t.Name())
+		}
+	}
+	if len(p) > 2 {
+		d, _ := t.Lookup(c.column)
+		if c.element = p[2].String(); d.Type.Kind != tcb.Array || !c.one {
+			return missing("%q behind what is no array in one row", c.element)
+		}
+	}
+	return c, nil
+}
+
+// rowsOf reads an index or a slice of n items; one says that it is an index. An index that is out of range gives no item.
+func rowsOf(step string, n int) (rows []int, one, ok bool) {
+	parts := strings.Split(step, ":")
+	bounds := make([]int, len(parts))
+	for i, part := range parts {
+		v, err := strconv.ParseInt(part, 10, 64)
+		if err != nil && (part != "" || len(parts) == 1) && !errors.Is(err, strconv.ErrRange) {
+			return nil, false, false
+		}
+		// Beyond the table is beyond it by as much as anybody likes.
+		bounds[i] = int(max(-math.MaxInt32, min(v, math.MaxInt32)))
+		if bounds[i] < 0 {
+			bounds[i] += n
+		}
+	}
+	from, to, by := 0, n, 1
+	switch len(parts) {
+	case 1:
+		if i := bounds[0]; i >= 0 && i < n {
+			rows = []int{i}
+		}
+		return rows, true, true
+	case 3:
+		if parts[1] != "" {
+			var err error
+			if by, err = strconv.Atoi(parts[1]); err != nil || by < 1 {
+				return nil, false, false
+			}
+		}
+	case 2:
+	default:
+		return nil, false, false
+	}
+	if parts[0] != "" {
+		from = max(0, bounds[0])
+	}
+	if last := len(parts) - 1; parts[last] != "" {
+		to = min(n, bounds[last])
+	}
+	rows = []int{}
+	for i := from; i < to; i += by {
+		rows = append(rows, i)
+	}
+	return rows, false, true
+}
+
+// column finds a column by its name, or by its tag.
+func (t *table) column(name string) (int32, error) {
+	for _, f := range t.schema.Columns {
+		if f.Name == name && name != "" {
+			return f.Tag, nil
+		}
+	}
+	if n, err := strconv.ParseInt(name, 10, 32); err == nil && n > 0 {
+		if _, ok := t.Lookup(int32(n)); ok {
+			return int32(n), nil
+		}
+	}
+	return 0, fault.New(fault.NotFound, "", "there is no column %q; spile ls lists them", name)
+}
+
+// Close closes the file.
+func (t *table) Close() error { return t.obj.Close() }

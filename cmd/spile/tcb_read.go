@@ -1,0 +1,363 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spilehq/spile/fault"
+	"github.com/spilehq/spile/msglc"
+	"github.com/spilehq/spile/tcb"
+	"github.com/spilehq/spile/value"
+)
+
+// tableReport is what info prints of a table. Rows and columns of an encrypted file are not known without its key.
+type tableReport struct {
+	File      string `json:"file"`
+	Format    string `json:"format"`
+	Version   int    `json:"version"`
+	Size      int64  `json:"size"`
+	Rows      *int   `json:"rows,omitempty"`
+	Columns   *int   `json:"columns,omitempty"`
+	Encrypted bool   `json:"encrypted"`
+	Signed    bool   `json:"signed"`
+	Verified  bool   `json:"verified"`
+	Counts    bool   `json:"counts,omitempty"` // the descriptors have the obsolete count
+}
+
+// tableInfo prints what a table is.
+func (e *env) tableInfo(t *table, out *tableFlags) error {
+	p := t.protection
+	r := tableReport{
+		File: t.obj.Name(), Format: "tcb", Version: tcb.Version, Size: t.obj.Size(),
+		Encrypted: p.Encrypted, Signed: p.Signed, Verified: p.Verified,
+	}
+	if t.Table != nil {
+		rows, columns := t.Rows(), len(t.Columns())
+		r.Rows, r.Columns, r.Counts = &rows, &columns, t.HasCounts()
+	}
+	if out.asJSON() {
+		return e.printJSON(r, out)
+	}
+	row := func(name, format string, args ...any) {
+		fmt.Fprintf(e.out, "%-10s %s\n", name, fmt.Sprintf(format, args...))
+	}
+	count := func(n *int) string {
+		if n == nil {
+			return "not known without the key"
+		}
+		return strconv.Itoa(*n)
+	}
+	row("file", "%s", oneLine(r.File))
+	row("format", "tcb")
+	row("version", "%d", tcb.Version)
+	row("size", "%d", r.Size)
+	row("rows", "%s", count(r.Rows))
+	row("columns", "%s", count(r.Columns))
+	switch {
+	case !p.Encrypted:
+		row("encrypted", "no")
+	case t.Table == nil:
+		row("encrypted", "yes, and there is no key to read it")
+	default:
+		row("encrypted", "yes")
+	}
+	switch {
+	case !p.Signed:
+		row("signed", "no")
+	case p.Verified:
+		row("signed", "yes, verified")
+	default:
+		row("signed", "yes, not verified")
+	}
+	if r.Counts {
+		row("counts", "each descriptor has one, as in an old description of the format")
+	}
+	return nil
+}
+
+// columnRow is a line of ls.
+type columnRow struct {
+	Path     string `json:"path"`
+	Key      string `json:"key"`
+	Kind     string `json:"kind"` // the type
+	Length   int    `json:"length"`
+	Bytes    int64  `json:"bytes"`
+	Tag      int32  `json:"tag"`
+	Encoding string `json:"encoding"`
+}
+
+// tableLs lists the columns of a table, or one of them.
+func (e *env) tableLs(t *table, path string, out *tableFlags) error {
+	c, err := t.find(path)
+	if err != nil {
+		return err
+	}
+	if c.rows != nil {
+		return fault.New(fault.Invalid, "", "ls lists the columns of a table; get prints rows").On(path).In(t.Name())
+	}
+	list := &jsonArray{e: e, pretty: out.pretty}
+	if !out.asJSON() {
+		fmt.Fprintf(e.out, "%-11s %10s %14s %-14s %s\n", "TYPE", "ROWS", "BYTES", "ENCODING", "PATH")
+	}
+	for _, d := range t.Columns() {
+		if c.column != 0 && d.Tag != c.column {
+			continue
+		}
+		f := t.field(d)
+		r := columnRow{t.columnPath(d.Tag), t.name(d.Tag), typeText(f), t.Rows(), d.Size, d.Tag, d.Encoding.String()}
+		if !out.asJSON() {
+			fmt.Fprintf(e.out, "%-11s %10d %14d %-14s %s\n", r.Kind, r.Length, r.Bytes, r.Encoding, r.Path)
+		} else if err := list.add(r); err != nil {
+			return err
+		}
+	}
+	if out.asJSON() {
+		return list.end()
+	}
+	return nil
+}
+
+// typeText is a type with a ? for what can be absent: i32?[]?.
+func typeText(f tcb.Field) string {
+	name, isArray := strings.CutSuffix(f.TypeName(), "[]")
+	if f.Type.ElementOptional {
+		name += "?"
+	}
+	if isArray {
+		name += "[]"
+	}
+	if f.Type.Optional {
+		name += "?"
+	}
+	return name
+}
+
+// tableDu shows what the columns take.
+func (e *env) tableDu(t *table, path string, out *tableFlags) error {
+	c, err := t.find(path)
+	if err != nil {
+		return err
+	}
+	if c.rows != nil {
+		return fault.New(fault.Invalid, "", "the bytes of a table are those of its columns, rows have none of their own").On(path).In(t.Name())
+	}
+	size := t.obj.Size()
+	r := &duReport{Path: path, Total: size, Other: size, Children: []duRow{}}
+	for _, d := range t.Columns() {
+		if c.column == 0 || d.Tag == c.column {
+			r.Children = append(r.Children, duRow{t.columnPath(d.Tag), d.Size})
+			r.Other -= d.Size
+		}
+	}
+	if c.column != 0 {
+		r.Total, r.Other = r.Children[0].Bytes, 0
+	}
+	slices.SortStableFunc(r.Children, func(a, b duRow) int { return cmp.Compare(b.Bytes, a.Bytes) })
+	if out.asJSON() {
+		return e.printJSON(r, out)
+	}
+	for _, c := range r.Children {
+		fmt.Fprintf(e.out, "%14d %6s  %s\n", c.Bytes, share(c.Bytes, r.Total), c.Path)
+	}
+	fmt.Fprintf(e.out, "%14d %6s  %s\n", r.Other, share(r.Other, r.Total), "(header and descriptors)")
+	fmt.Fprintf(e.out, "%14d %6s  %s\n", r.Total, share(r.Total, r.Total), "total")
+	return nil
+}
+
+// printer prints parts of a table as JSON.
+type printer struct {
+	e       *env
+	ctx     context.Context
+	rows    *tcb.Rows
+	columns []*tcb.Column
+	pretty  bool
+	buf     []byte
+}
+
+// printer reads the columns, one when it has a tag, and prepares to print them.
+func (e *env) printer(ctx context.Context, t *table, tag int32, out *jsonFlags, losses *value.Losses) (*printer, error) {
+	var tags []int32
+	if tag != 0 {
+		tags = []int32{tag}
+	}
+	columns, err := t.Read(ctx, tags...)
+	if err != nil {
+		return nil, err
+	}
+	if len(columns) == 0 {
+		if _, err := t.Read(ctx); err != nil { // the limit of rows
+			return nil, err
+		}
+	}
+	return &printer{
+		e: e, ctx: ctx, columns: columns, pretty: out.Pretty,
+		rows: tcb.NewRows(columns, t.schema, &tcb.RowOptions{JSON: out.JSONOptions, Losses: losses}),
+	}, nil
+}
+
+// tableCat prints the rows of a table, a line each.
+func (e *env) tableCat(ctx context.Context, t *table, out *jsonFlags) error {
+	var losses value.Losses
+	p, err := e.printer(ctx, t, 0, out, &losses)
+	if err != nil {
+		return err
+	}
+	for i := range t.Rows() {
+		if err := p.row(i); err != nil {
+			return named(err, t.Name())
+		}
+		if err := p.line(); err != nil {
+			return err
+		}
+	}
+	e.losses(t.Name(), &losses)
+	return nil
+}
+
+// tableGet prints what the paths name, each as a line of JSON.
+func (e *env) tableGet(ctx context.Context, t *table, paths []string, out *jsonFlags) error {
+	var losses value.Losses
+	var whole *printer // of all columns, for more than one path
+	for _, path := range paths {
+		c, err := t.find(path)
+		if err != nil {
+			return err
+		}
+		p := whole
+		if p == nil || c.column != 0 {
+			if p, err = e.printer(ctx, t, c.column, out, &losses); err != nil {
+				return err
+			}
+		}
+		if c.column == 0 {
+			whole = p
+		}
+		if err := p.cells(t, c); err != nil {
+			return named(fault.Locate(err, t.Name(), path, 0), t.Name())
+		}
+		if err := p.line(); err != nil {
+			return err
+		}
+		if err := e.out.Flush(); err != nil {
+			return err
+		}
+	}
+	e.losses(t.Name(), &losses)
+	return nil
+}
+
+// cells appends what a path names.
+func (p *printer) cells(t *table, c cells) error {
+	one := func(i int) (err error) {
+		if c.column == 0 {
+			return p.row(i)
+		}
+		p.buf, err = p.rows.AppendCell(p.buf, 0, i)
+		return err
+	}
+	switch {
+	case c.element != "":
+		column, i := p.columns[0], c.rows[0]
+		start, end := column.Span(i)
+		at, _, ok := rowsOf(c.element, end-start)
+		if !ok || len(at) != 1 {
+			return fault.New(fault.NotFound, "", "element %s of %d", c.element, end-start)
+		}
+		var err error
+		p.buf, err = p.rows.AppendElement(p.buf, 0, i, start+at[0])
+		return err
+	case c.one:
+		return one(c.rows[0])
+	}
+	n := len(c.rows)
+	if c.rows == nil {
+		n = t.Rows()
+	}
+	p.buf = append(p.buf, '[')
+	for k := range n {
+		if k > 0 {
+			p.buf = append(p.buf, ',')
+		}
+		i := k
+		if c.rows != nil {
+			i = c.rows[k]
+		}
+		if err := one(i); err != nil {
+			return err
+		}
+		if !p.pretty {
+			if err := p.spill(); err != nil {
+				return err
+			}
+		}
+	}
+	p.buf = append(p.buf, ']')
+	return nil
+}
+
+func (p *printer) row(i int) (err error) {
+	p.buf, err = p.rows.Append(p.buf, i)
+	return err
+}
+
+// spill gives what is there to the output when it is much.
+func (p *printer) spill() error {
+	if len(p.buf) < 32<<10 {
+		return nil
+	}
+	_, err := p.e.out.Write(p.buf)
+	p.buf = p.buf[:0]
+	if err == nil {
+		err = p.ctx.Err()
+	}
+	return err
+}
+
+// line ends a line.
+func (p *printer) line() error {
+	if p.pretty {
+		text, err := json.MarshalIndent(json.RawMessage(p.buf), "", "  ")
+		if err != nil {
+			return err
+		}
+		p.buf = append(p.buf[:0], text...)
+	}
+	p.buf = append(p.buf, '\n')
+	_, err := p.e.out.Write(p.buf)
+	p.buf = p.buf[:0]
+	if err == nil {
+		err = p.ctx.Err()
+	}
+	return err
+}
+
+// tableVerify reports what is wrong with a table.
+func (e *env) tableVerify(ctx context.Context, t *table, deep bool, found func(*fault.Error)) error {
+	return t.Verify(ctx, deep, func(f tcb.Finding) {
+		if f.Note {
+			e.say("%s: note: %s", t.Name(), strings.TrimPrefix(newFinding(f.Err).line(t.Name()), oneLine(t.Name())+": "))
+			return
+		}
+		found(f.Err)
+	})
+}
+
+// paths are the paths of the columns that begin with word.
+func (t *table) paths(word string) (out []string) {
+	row, _, ok := strings.Cut(word, "/")
+	if !ok {
+		row = "*"
+	}
+	for _, d := range t.Columns() {
+		path := pathText(msglc.Path{msglc.TextStep(row), msglc.TextStep(t.name(d.Tag))})
+		if strings.HasPrefix(path, word) {
+			out = append(out, path)
+		}
+	}
+	return out
+}
