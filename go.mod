@@ -8,12 +8,13 @@ require (
 	github.com/google/go-cmp v0.7.0
 	github.com/tinylib/msgp v1.6.5
 	go.uber.org/goleak v1.3.0
+	golang.org/x/crypto v0.59.0
 	golang.org/x/sync v0.25.0
 	golang.org/x/sys v0.50.0
 	pgregory.net/rapid v1.3.0
 )
 
-require golang.org/x/crypto v0.59.0 // indirect
+
 
 require (
 	github.com/go-json-experiment/json v1.27.2

@@ -102,13 +102,13 @@ func chooseValues(c *Column) choice {
 		out.try(Candidate{Encoding: RLE, Size: sizesOf(v).rle}, func(dst []byte) []byte { return appendInts(dst, RLE, v) })
 		tryPacked(&out, v)
 	case I64:
-		tryFixedDict(&out, c, newDictionary(c.Int64s, func(x int64) int64 { return x }).indexes)
+		tryFixedDict(&out, c, c.Int64s, func(x int64) uint64 { return uint64(x) })
 		tryPacked(&out, c.Int64s)
 	case F32:
-		tryFixedDict(&out, c, newDictionary(c.Float32s, math.Float32bits).indexes)
+		tryFixedDict(&out, c, c.Float32s, func(x float32) uint64 { return uint64(math.Float32bits(x)) })
 		tryWhole(&out, c.Float32s)
 	case F64:
-		tryFixedDict(&out, c, newDictionary(c.Float64s, math.Float64bits).indexes)
+		tryFixedDict(&out, c, c.Float64s, math.Float64bits)
 		tryWhole(&out, c.Float64s)
 	case String:
 		tryStringDicts(&out, c)
@@ -140,14 +140,8 @@ func tryWhole[T float32 | float64](out *choice, v []T) {
 }
 
 // tryFixedDict tries the dictionaries of values of a fixed width.
-func tryFixedDict(out *choice, c *Column, indexes []int32) {
-	// Indexes come in the order of first appearance, so the first of each is where its entry is.
-	var firsts []int
-	for i, k := range indexes {
-		if int(k) == len(firsts) {
-			firsts = append(firsts, i)
-		}
-	}
+func tryFixedDict[T any](out *choice, c *Column, v []T, bitsOf func(T) uint64) {
+	indexes, firsts := indexBits(v, bitsOf)
 	width, _ := c.Type.Element.rawSize()
 	size := wire.Varint32Size(int32(len(firsts))) + int(width)*len(firsts)
 	sizes := sizesOf(indexes)
@@ -177,7 +171,7 @@ const manyValues = 1 << 14
 
 // tryStringDicts tries the three kinds of dictionaries of strings.
 func tryStringDicts(out *choice, c *Column) {
-	d := newDictionary(c.Strings, func(s string) string { return s })
+	d := newDictionary(c.Strings)
 	var front, segments []byte
 	var frontIndexes []int32
 	var work errgroup.Group

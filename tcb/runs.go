@@ -36,9 +36,15 @@ func (s *intStream) fill(dst []int32) error {
 func (s *intStream) varints(dst []int32) error {
 	p, pos := s.b.p, s.b.pos
 	for i := range dst {
+		// Numbers of one and two bytes, which most are, without a loop.
 		if pos < len(p) && p[pos] < 0x80 {
 			dst[i] = wire.UnZigZag32(uint32(p[pos]))
 			pos++
+			continue
+		}
+		if pos+1 < len(p) && p[pos+1] < 0x80 {
+			dst[i] = wire.UnZigZag32(uint32(p[pos]&0x7f) | uint32(p[pos+1])<<7)
+			pos += 2
 			continue
 		}
 		v, n := wire.Varint32(p[pos:])
@@ -59,6 +65,12 @@ func (s *intStream) deltas(dst []int32) error {
 		if pos < len(p) && p[pos] < 0x80 {
 			prev += wire.UnZigZag32(uint32(p[pos]))
 			pos++
+			dst[i] = prev
+			continue
+		}
+		if pos+1 < len(p) && p[pos+1] < 0x80 {
+			prev += wire.UnZigZag32(uint32(p[pos]&0x7f) | uint32(p[pos+1])<<7)
+			pos += 2
 			dst[i] = prev
 			continue
 		}

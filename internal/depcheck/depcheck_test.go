@@ -38,7 +38,7 @@ var allowed = map[string][]string{
 	},
 
 	"cmd/spile": {
-		anyOwn, "github.com/cespare/xxhash/v2", "golang.org/x/sync", "golang.org/x/sys",
+		anyOwn, "github.com/cespare/xxhash/v2", "golang.org/x/crypto", "golang.org/x/sync", "golang.org/x/sys",
 		"github.com/itchyny/gojq", "github.com/itchyny/timefmt-go",
 		// The command line, and the man pages that are made from it.
 		"github.com/spf13/cobra", "github.com/spf13/pflag", "github.com/cpuguy83/go-md2man/v2",
