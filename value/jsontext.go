@@ -35,12 +35,24 @@ func AppendJSONString(dst []byte, s string, o *JSONOptions) (out []byte, lost bo
 	p := []byte(s)
 	if n := plainPrefix(p); n < len(p) && !utf8.Valid(p[n:]) {
 		if o.InvalidUTF8 == UTF8Error {
-			return dst, false, fault.New(fault.Corrupt, "value", "string of %d bytes is not valid UTF-8", len(p))
+			return dst, false, fault.New(fault.Corrupt, "value", "string is not valid UTF-8 (byte %d of %d)", invalidAt(p), len(p))
 		}
 		lost = true
 		p = replaceUTF8(nil, p)
 	}
 	return append(appendEscaped(append(dst, '"'), p), '"'), lost, nil
+}
+
+// invalidAt is where the first bytes of p stand that are no character.
+func invalidAt(p []byte) int {
+	for i := 0; i < len(p); {
+		r, n := utf8.DecodeRune(p[i:])
+		if r == utf8.RuneError && n <= 1 {
+			return i
+		}
+		i += n
+	}
+	return len(p)
 }
 
 // Add notes a loss. where and offset are its place.

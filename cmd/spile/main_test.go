@@ -30,6 +30,7 @@ func TestScripts(t *testing.T) {
 		Dir: "testdata/script",
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("VECTORS", vectors)
+			env.Setenv("TABLES", filepath.Join(vectors, "../tcb"))
 			env.Setenv("GOTRACEBACK", "all")
 			env.Setenv("TMPDIR", filepath.Join(env.WorkDir, "tmp"))
 			return os.MkdirAll(filepath.Join(env.WorkDir, "tmp"), 0o777)
