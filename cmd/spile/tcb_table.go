@@ -36,7 +36,7 @@ info, ls, get, cat, du and verify read them as they read documents.`,
 			return usagef("table wants a verb; spile table -h lists them")
 		},
 	}
-	for _, verb := range []func(*env) *cobra.Command{newTableSchema, newTableSeal, newTableOpen, newTableKeygen} {
+	for _, verb := range []func(*env) *cobra.Command{newTableSchema, newTableSeal, newTableOpen, newTableKeygen, newTableCompat} {
 		sub := verb(e)
 		sub.DisableFlagsInUseLine = true
 		completeChoices(sub)
