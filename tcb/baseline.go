@@ -466,7 +466,7 @@ func (c *baselineCheck) table(s *Schema, old map[int32]*record, explicit bool) {
 	}
 }
 
-// column compares a column with the record of its tag, by the rows of docs/format/tcb.md, "Verdicts", from top to
+// column compares a column with the record of its tag, by the rows of docs/format/tcb.md, "Baseline", from top to
 // bottom. p is the problem that it would be.
 func (c *baselineCheck) column(f *Field, was *record, gone, explicit bool, p Problem) {
 	if was.retired {

@@ -1,7 +1,7 @@
 package tcb
 
 // promotes reports whether a member of an element and a logical type takes the values of a file's column: its own
-// element, and those whose every value it holds (docs/format/tcb.md, "Promotions"). Dates and spans are i64 and nothing
+// element, and those whose every value it holds (docs/format/tcb.md, "Evolution"). Dates and spans are i64 and nothing
 // else; nothing is narrowed.
 func promotes(file, member Element, logical Logical) bool {
 	if file == member {
