@@ -30,10 +30,7 @@ func newMan(e *env) *cobra.Command {
 
 func (e *env) man(root *cobra.Command, dir string) error {
 	root.Long += verbList(root)
-	for _, cmd := range append(root.Commands(), root) {
-		if cmd != root && !cmd.IsAvailableCommand() {
-			continue
-		}
+	for _, cmd := range verbs(root) {
 		name := strings.ReplaceAll(cmd.CommandPath(), " ", "-") + ".1"
 		page, err := manPage(cmd)
 		if err == nil {
@@ -44,6 +41,17 @@ func (e *env) man(root *cobra.Command, dir string) error {
 		}
 	}
 	return nil
+}
+
+// verbs are a command and the verbs below it that help shows.
+func verbs(cmd *cobra.Command) []*cobra.Command {
+	all := []*cobra.Command{cmd}
+	for _, sub := range cmd.Commands() {
+		if sub.IsAvailableCommand() {
+			all = append(all, verbs(sub)...)
+		}
+	}
+	return all
 }
 
 // verbList is a section of a man page.
