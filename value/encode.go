@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/spilehq/spile/fault"
+	"github.com/spilehq/spile/internal/keyset"
 )
 
 // Append appends the encoding of v to dst. The result is fixed by v and the codec alone.
@@ -81,10 +82,16 @@ type encoder struct {
 
 	pairs  []namedPair // of the maps being written, the innermost last
 	shapes [shapeSlots]shapeSlot
-	keys   []byte // encoded keys
+	keys   []byte // encoded keys of a Go map
+	seen   keyset.Set
+	maps   int64 // with keys in seen
 }
 
-var encoders = sync.Pool{New: func() any { return new(encoder) }}
+var encoders = sync.Pool{New: func() any {
+	e := new(encoder)
+	e.seen.SetMode(keyset.Log)
+	return e
+}}
 
 // release gives e back without anything of the value.
 func (e *encoder) release() {
@@ -98,6 +105,13 @@ func (e *encoder) release() {
 	}
 	if cap(e.keys) > flushSize {
 		e.keys = nil
+	}
+	if e.maps > 0 {
+		if e.seen.Reset(keyset.Log); e.seen.Memory() > 1<<20 {
+			e.seen = keyset.Set{}
+			e.seen.SetMode(keyset.Log)
+		}
+		e.maps = 0
 	}
 	e.dst, e.w, e.depth, e.path, e.pairs, e.keys = e.dst[:0], nil, 0, nil, e.pairs[:0], e.keys[:0]
 	encoders.Put(e)
@@ -176,7 +190,7 @@ func (e *encoder) value(v any) error {
 	case map[string]any:
 		return e.namedMap(v)
 	case []any:
-		return e.list(v)
+		return encodeSlice(e, v, (*encoder).value)
 	case int:
 		e.dst = AppendInt(e.dst, e.c, int64(v))
 	case uint64:

@@ -298,18 +298,3 @@ func TestWriteInPieces(t *testing.T) {
 		t.Errorf("%v, want the writer's error", err)
 	}
 }
-
-func TestKeysOfAStreamAreBounded(t *testing.T) {
-	endless := func(yield func(k, v any) bool) {
-		key := make([]byte, 1<<20)
-		for i := 0; ; i++ {
-			key[0], key[1], key[2] = byte(i), byte(i>>8), byte(i>>16)
-			if !yield(key, nil) {
-				return
-			}
-		}
-	}
-	if err := Write(io.Discard, CBOR, MapSeq{math.MaxInt32, endless}); !errors.Is(err, fault.Limit) {
-		t.Errorf("%v", err)
-	}
-}

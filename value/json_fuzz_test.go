@@ -53,8 +53,12 @@ func FuzzJSONWriter(f *testing.F) {
 				var out bytes.Buffer
 				var losses Losses
 				w := NewJSONWriter(&out, Limits{}, &o, &losses)
-				w.slow, w.keys.limits = slow, smallKeyLimits
-				w.keys.limits.exact = math.MaxInt
+				limits := smallKeyLimits
+				if o.Dup != DupError {
+					limits.Exact = math.MaxInt
+				}
+				w.slow = slow
+				w.keys.SetLimits(limits)
 				err := io.EOF
 				if src != nil {
 					err = w.WriteSection(c, src, 0, int64(len(data)))

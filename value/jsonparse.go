@@ -224,7 +224,7 @@ func (r *jsonReader) begin(isMap bool) error {
 	f := &r.open[len(r.open)-1]
 	f.isMap, f.known, f.n, f.at, f.start = isMap, false, 0, len(r.out), start
 	f.shape, f.slot, f.next, f.key, f.hits = nil, slot, 0, -1, 0
-	f.keys.open = false
+	f.keys.Open = false
 	if isMap && !r.check {
 		f.shape = r.learned.of(slot)
 	}
@@ -251,8 +251,10 @@ func (r *jsonReader) begin(isMap bool) error {
 func (r *jsonReader) end() error {
 	f := &r.open[len(r.open)-1]
 	r.open = r.open[:len(r.open)-1]
-	if f.keys.open {
-		r.keys.end(&f.keys)
+	if f.keys.Open {
+		if err := r.keys.End(&f.keys); err != nil {
+			return err
+		}
 		if f.shape != nil && len(f.shape.keys) == maxShapeKeys {
 			f.shape.missed()
 		}
@@ -423,7 +425,7 @@ func (r *jsonReader) key() error {
 	f := &r.open[len(r.open)-1]
 	f.n++
 	start := r.offset()
-	if i := f.next; f.shape != nil && uint(i) < uint(len(f.shape.keys)) && !f.keys.open && f.hits>>i&1 == 0 {
+	if i := f.next; f.shape != nil && uint(i) < uint(len(f.shape.keys)) && !f.keys.Open && f.hits>>i&1 == 0 {
 		if k := &f.shape.keys[i]; k.starts(r.buf[r.pos:]) {
 			r.out = append(r.out, k.out...)
 			r.pos += len(k.raw)
@@ -440,7 +442,7 @@ func (r *jsonReader) key() error {
 	r.out = appendStringHead(r.out, r.codec, len(text))
 	from := len(r.out)
 	r.out = append(r.out, text...)
-	if f.shape != nil && !f.keys.open {
+	if f.shape != nil && !f.keys.Open {
 		i := f.shape.find(raw)
 		if i < 0 {
 			i = r.learned.learn(f.shape, raw, r.out[head:], from-head, len(r.out)-head)
@@ -455,23 +457,23 @@ func (r *jsonReader) key() error {
 	if r.keepTwins {
 		return r.colon()
 	}
-	if !f.keys.open {
-		r.keys.begin(&f.keys, f.start)
+	if !f.keys.Open {
+		r.keys.Begin(&f.keys, f.start)
 		for i := range maxShapeKeys {
 			if f.hits>>i&1 != 0 {
-				if _, err := r.keys.add(&f.keys, f.shape.keys[i].text, -1); err != nil {
+				if _, err := r.keys.Add(&f.keys, f.shape.keys[i].text, -1); err != nil {
 					return err
 				}
 			}
 		}
 	}
-	twin, err := r.keys.add(&f.keys, text, start)
+	twin, err := r.keys.Add(&f.keys, text, start)
 	switch {
 	case err != nil:
 		return err
 	case twin != nil:
 		return fault.New(fault.Conflict, "value", "key %s occurs twice in one object", clip(raw)).At(start)
-	case r.keys.full():
+	case r.keys.Full():
 		if err := r.lookUp(start); err != nil {
 			return err
 		}

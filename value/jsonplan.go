@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/spilehq/spile/fault"
+	"github.com/spilehq/spile/internal/keyset"
 )
 
 // jsonInput is the bytes of the value that is being written, for those who must read them again.
@@ -49,12 +50,12 @@ func (p *jsonPlan) isPairs(number int) bool {
 }
 
 // drop notes that the pair of an earlier key is not written, since the same key was found at offset.
-func (p *jsonPlan) drop(twin *keyEntry, offset int64) error {
+func (p *jsonPlan) drop(twin *keyset.Entry, offset int64) error {
 	if len(p.drops) >= maxDrops {
 		return fault.New(fault.Limit, "value", "more than %d keys occur twice", maxDrops).At(offset)
 	}
-	p.drops = append(p.drops, twin.offset)
-	twin.offset = offset
+	p.drops = append(p.drops, twin.Offset)
+	twin.Offset = offset
 	return nil
 }
 
@@ -77,7 +78,6 @@ func (w *JSONWriter) makePlan() error {
 	if w.opts.Dup != DupLast {
 		sub.opts.Dup = DupAll
 	}
-	sub.keys.reset()
 	if err := sub.run(w.input.scanner(&sub.scan, w.lim)); err != nil {
 		return err
 	}
@@ -166,16 +166,11 @@ func (w *JSONWriter) countMaps(s *Scanner) error {
 	}
 }
 
-// lookUp compares the suspects of the keys up to the one at offset stop by reading the input again.
+// lookUp takes the second look at keys up to the one at offset stop by reading the input again.
 func (w *JSONWriter) lookUp(stop int64) error {
-	suspects := w.keys.suspects
-	for part := len(suspects); len(suspects) > 0; {
-		set := &w.twins
-		part = min(part, len(suspects))
-		set.set(suspects[:part])
-		sub := &JSONWriter{opts: w.opts, lim: w.lim, mode: modeCheck, open: []jsonFrame{{key: -1}}, shift: w.input.start}
+	return w.keys.LookUp(func(look *keyset.Set) error {
+		sub := &JSONWriter{opts: w.opts, lim: w.lim, mode: modeCheck, open: []jsonFrame{{key: -1}}, shift: w.input.start, keys: *look}
 		sub.opts.Pretty, sub.opts.Lossless = false, false
-		sub.keys.seed, sub.keys.check = w.keys.seed, set
 		s := w.input.scanner(&sub.scan, w.lim)
 		for done := false; !done && w.input.start+s.Offset() <= stop; {
 			var err error
@@ -186,12 +181,6 @@ func (w *JSONWriter) lookUp(stop int64) error {
 				return fault.Shift(err, w.input.start)
 			}
 		}
-		if set.over && part > 1 { // there was not enough room for their text
-			part /= 2
-			continue
-		}
-		suspects = suspects[part:]
-	}
-	w.keys.suspects = w.keys.suspects[:0]
-	return nil
+		return nil
+	})
 }

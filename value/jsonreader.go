@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/spilehq/spile/fault"
+	"github.com/spilehq/spile/internal/keyset"
 )
 
 // JSONReadOptions says how JSON text is read. The zero value is the default.
@@ -111,11 +112,10 @@ type jsonReader struct {
 
 	open []readFrame
 
-	keys    keyTracker
+	keys    keyset.Set
 	learned keyShapes
 	root    [CBOR + 1]shapePlace
 	text    []byte // a decoded string
-	twins   suspectSet
 }
 
 // readLimits is how much of the text is in memory; tests make it small.
@@ -139,7 +139,7 @@ type readFrame struct {
 	key   int
 	hits  uint64
 	slot  *shapePlace
-	keys  mapKeys
+	keys  keyset.Map
 }
 
 // wideHead is a head that takes more than the byte that was left for it.
@@ -162,7 +162,7 @@ func (r *jsonReader) reset(c Codec, o *JSONReadOptions, loss *Losses) {
 	r.limits = readLimits{window: jsonWindow, ahead: minAhead}
 	r.dst, r.pending, r.wide, r.longs = nil, 0, r.wide[:0], nil
 	r.open = r.open[:0]
-	r.keys.reset()
+	r.keys.Reset(keyset.Reread)
 	if r.learned.learned >= maxLearnedKeys/2 {
 		r.learned, r.root = keyShapes{}, [CBOR + 1]shapePlace{}
 	}
@@ -172,8 +172,8 @@ func (r *jsonReader) reset(c Codec, o *JSONReadOptions, loss *Losses) {
 func (r *jsonReader) forget() {
 	const much = 1 << 20
 	r.buf, r.out, r.losses = nil, nil, nil
-	if len(r.keys.filter) > 0 || cap(r.keys.text)+entrySize*cap(r.keys.entries) > much {
-		r.keys = keyTracker{}
+	if r.keys.Reset(keyset.Reread); r.keys.Memory() > much {
+		r.keys = keyset.Set{}
 	}
 	if cap(r.text) > much {
 		r.text = nil
@@ -185,14 +185,11 @@ func (r *jsonReader) forget() {
 
 // read reads the text and writes, or leaves in out, its encoding.
 func (r *jsonReader) read() error {
-	r.keys.mayReread(true)
 	if err := r.parse(); err != nil {
 		return err
 	}
-	if len(r.keys.suspects) > 0 {
-		if err := r.lookUp(math.MaxInt64); err != nil {
-			return err
-		}
+	if err := r.lookUp(math.MaxInt64); err != nil {
+		return err
 	}
 	return r.emit()
 }
@@ -270,30 +267,19 @@ func (w *wideHead) append(b []byte, c Codec) []byte {
 	return AppendArrayHeader(b, c, w.n)
 }
 
-// lookUp compares the suspects of the keys up to the one at offset stop by reading the text again.
+// lookUp takes the second look at keys up to the one at offset stop by reading the text again.
 func (r *jsonReader) lookUp(stop int64) error {
-	suspects := r.keys.suspects
-	for part := len(suspects); len(suspects) > 0; {
-		set := &r.twins
-		part = min(part, len(suspects))
-		set.set(suspects[:part])
+	return r.keys.LookUp(func(look *keyset.Set) error {
 		sub := &jsonReader{codec: CBOR, lim: r.lim, check: true, stop: stop, src: r.src, size: r.size, buf: r.buf,
-			limits: r.limits}
+			limits: r.limits, keys: *look}
 		if r.src != nil {
 			sub.buf = make([]byte, 0, r.limits.window)
 		}
-		sub.keys.seed, sub.keys.check = r.keys.seed, set
-		if err := sub.parse(); err != nil && err != errStopped {
+		if err := sub.parse(); err != errStopped {
 			return err
 		}
-		if set.over && part > 1 { // there was not enough room for their text
-			part /= 2
-			continue
-		}
-		suspects = suspects[part:]
-	}
-	r.keys.suspects = r.keys.suspects[:0]
-	return nil
+		return nil
+	})
 }
 
 var errStopped = errors.New("value: check is done")

@@ -105,7 +105,7 @@ func readStreamed(c Codec, text []byte, o *JSONReadOptions, loss *Losses, lim re
 	r := new(jsonReader)
 	r.reset(c, o, loss)
 	r.size, r.limits = int64(len(text)), lim
-	r.keys.limits = smallKeyLimits
+	r.keys.SetLimits(smallKeyLimits)
 	var out bytes.Buffer
 	err := r.located(r.stream(&out, bytes.NewReader(text)))
 	return out.Bytes(), err
@@ -279,7 +279,7 @@ func TestReadJSONKeys(t *testing.T) {
 			r := new(jsonReader)
 			r.reset(CBOR, nil, nil)
 			r.buf, r.size = text, int64(len(text))
-			r.keys.limits = smallKeyLimits
+			r.keys.SetLimits(smallKeyLimits)
 			check(r.located(r.read()))
 		}
 	}

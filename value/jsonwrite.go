@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/spilehq/spile/fault"
+	"github.com/spilehq/spile/internal/keyset"
 )
 
 // jsonTags is the CBOR tags that were read before the next value.
@@ -32,7 +33,7 @@ func (w *JSONWriter) run(s *Scanner) error {
 	}
 	depth := len(w.open)
 	f := w.top()
-	w.keys.mayReread(w.input.rereads() && w.opts.Dup == DupError && !(f.isMap() && !f.value))
+	w.keys.SetMode(w.keyMode(f))
 	for first := true; ; first = false {
 		if w.canRush(s, depth) {
 			if done, err := w.rush(s, depth); err != nil {
@@ -54,13 +55,22 @@ func (w *JSONWriter) run(s *Scanner) error {
 			break
 		}
 	}
-	if len(w.keys.suspects) > 0 {
-		if err := w.lookUp(math.MaxInt64); err != nil {
-			return w.fail(err)
-		}
+	if err := w.lookUp(math.MaxInt64); err != nil {
+		return w.fail(err)
 	}
-	w.keys.mayReread(false)
 	return nil
+}
+
+// keyMode says what becomes of more keys than memory is for, in f or in what stands in it. A pair that is dropped must be
+// known at once.
+func (w *JSONWriter) keyMode(f *jsonFrame) keyset.Mode {
+	switch {
+	case w.opts.Dup == DupFirst || w.mode == modePlan:
+		return keyset.Exact
+	case w.input.rereads() && !(f.isMap() && !f.value):
+		return keyset.Reread
+	}
+	return keyset.Log
 }
 
 // step writes the next token. It reports whether the item that run writes is complete.
@@ -77,7 +87,9 @@ func (w *JSONWriter) step(s *Scanner, depth int) (bool, error) {
 		if len(w.open) == depth { // of the caller's container
 			return false, io.EOF
 		}
-		w.close()
+		if err := w.close(); err != nil {
+			return false, err
+		}
 		return w.complete(s, depth)
 	case Tag:
 		return false, w.tag(s)
@@ -241,12 +253,12 @@ func (w *JSONWriter) begin(kind frameKind, id int64, caller bool) error {
 	f.kind, f.caller, f.some, f.value, f.dropped = kind, caller, false, false, false
 	f.form, f.indent, f.id = 0, indent, id
 	f.shape, f.slot, f.next, f.key, f.hits = nil, nil, 0, -1, 0
-	f.keys.open = false // the other fields are set before they are read
+	f.keys.Open = false // the other fields are set before they are read
 	return nil
 }
 
 // close ends the innermost container.
-func (w *JSONWriter) close() {
+func (w *JSONWriter) close() error {
 	f := w.top()
 	if f.some && w.opts.Pretty && w.text == 0 {
 		w.line(f.indent - 1)
@@ -256,12 +268,14 @@ func (w *JSONWriter) close() {
 	} else {
 		w.buf = append(w.buf, ']')
 	}
-	w.closeFrame(f)
+	return w.closeFrame(f)
 }
 
-func (w *JSONWriter) closeFrame(f *jsonFrame) {
-	if f.keys.open {
-		w.keys.end(&f.keys)
+func (w *JSONWriter) closeFrame(f *jsonFrame) error {
+	if f.keys.Open {
+		if err := w.keys.End(&f.keys); err != nil {
+			return w.twice(err)
+		}
 		if f.shape != nil && len(f.shape.keys) == maxShapeKeys {
 			f.shape.missed()
 		}
@@ -273,6 +287,7 @@ func (w *JSONWriter) closeFrame(f *jsonFrame) {
 			w.text--
 		}
 	}
+	return nil
 }
 
 // lead writes what comes before an item: the comma, the line break, what begins a pair.
@@ -402,7 +417,7 @@ func (w *JSONWriter) keyDone(f *jsonFrame, s *Scanner) error {
 func (w *JSONWriter) compare(f *jsonFrame, s *Scanner) error {
 	f.dropped = false
 	text := w.buf[f.textMark:]
-	if f.shape != nil && !f.keys.open {
+	if f.shape != nil && !f.keys.Open {
 		if f.key = w.learn(f, s, text); f.key >= 0 {
 			f.hits |= 1 << f.key
 			f.next = f.key + 1
@@ -413,22 +428,22 @@ func (w *JSONWriter) compare(f *jsonFrame, s *Scanner) error {
 	if w.opts.Dup == DupAll || w.distinct {
 		return nil
 	}
-	if !f.keys.open {
-		w.keys.begin(&f.keys, w.shift+f.id)
+	if !f.keys.Open {
+		w.keys.Begin(&f.keys, w.shift+f.id)
 		for i := range maxShapeKeys {
 			if f.hits>>i&1 != 0 {
-				if _, err := w.keys.add(&f.keys, f.shape.keys[i].text, -1); err != nil {
-					return err
+				if _, err := w.keys.Add(&f.keys, f.shape.keys[i].text, -1); err != nil {
+					return w.twice(err)
 				}
 			}
 		}
 	}
-	twin, err := w.keys.add(&f.keys, text, f.keyStart)
+	twin, err := w.keys.Add(&f.keys, text, w.base+f.keyStart)
 	if err != nil {
-		return err
+		return w.twice(err)
 	}
 	if twin == nil {
-		if w.keys.full() {
+		if w.keys.Full() {
 			return w.lookUp(s.start)
 		}
 		return nil
@@ -441,7 +456,22 @@ func (w *JSONWriter) compare(f *jsonFrame, s *Scanner) error {
 		w.buf = w.buf[:f.mark]
 		return w.lost(LossPair, f.keyStart)
 	}
-	return fault.New(fault.Conflict, "value", "key %s occurs twice in one map", clip(text)).At(f.keyStart)
+	return doubleText(text, f.keyStart)
+}
+
+func doubleText(text []byte, offset int64) error {
+	return fault.New(fault.Conflict, "value", "key %s occurs twice in one map", clip(text)).At(offset)
+}
+
+// twice is the error of a key that was found to occur twice later than it was written.
+func (w *JSONWriter) twice(err error) error {
+	switch e := err.(type) {
+	case *keyset.Twice:
+		return doubleText(e.Key, e.Offset-w.base)
+	case *fault.Error:
+		return fault.Shift(e, -w.base)
+	}
+	return err
 }
 
 // learn finds or adds the key that s has read, whose text is given, in the shape of its map. It returns -1 when the

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/spilehq/spile/fault"
+	"github.com/spilehq/spile/internal/keyset"
 )
 
 // AppendJSON appends the JSON text of data, which must hold exactly one value, to dst. A nil o means the zero
@@ -62,8 +63,9 @@ type JSONWriter struct {
 	text int         // those of them that become strings
 
 	tags     jsonTags
-	keys     keyTracker
+	keys     keyset.Set
 	shift    int64     // what makes its offsets those of the writer that made it
+	callers  int64     // maps that the caller has begun
 	maps     int       // maps with keys that were begun, for plan
 	plan     *jsonPlan // nil where all maps are written as they are
 	distinct bool      // keys that occur twice are in the plan, or there are none
@@ -75,7 +77,6 @@ type JSONWriter struct {
 	inner   Scanner
 	scratch []byte
 	section []byte
-	twins   suspectSet
 }
 
 // writerMode says what a writer is for.
@@ -110,7 +111,7 @@ type jsonFrame struct {
 	key   int    // the key of shape that was written last, -1 when it is none of them
 	hits  uint64 // the keys of shape that were written
 	slot  *shapePlace
-	keys  mapKeys // what hits does not tell
+	keys  keyset.Map // what hits does not tell
 }
 
 type frameKind uint8
@@ -147,7 +148,7 @@ func (w *JSONWriter) reset(out io.Writer, lim Limits, o *JSONOptions, loss *Loss
 	w.mode, w.hold, w.text, w.maps, w.plan = modeWrite, 0, 0, 0, nil
 	w.distinct = false
 	w.tags = jsonTags{}
-	w.keys.reset()
+	w.keys.Reset(keyset.Exact)
 	w.open = append(w.open[:0], jsonFrame{key: -1})
 	w.buf = w.buf[:0]
 	if w.learned.learned >= maxLearnedKeys/2 {
@@ -161,8 +162,8 @@ func (w *JSONWriter) forget() {
 	w.buf, w.input, w.plan, w.losses = nil, jsonInput{}, nil, nil
 	w.scan.Reset(Msgpack, nil, Limits{})
 	w.inner.Reset(Msgpack, nil, Limits{})
-	if len(w.keys.filter) > 0 || cap(w.keys.text)+entrySize*cap(w.keys.entries) > much {
-		w.keys = keyTracker{}
+	if w.keys.Reset(keyset.Exact); w.keys.Memory() > much {
+		w.keys = keyset.Set{}
 	}
 	if cap(w.scratch) > much {
 		w.scratch = nil
@@ -251,7 +252,7 @@ func (w *JSONWriter) BeginArray() error {
 		return err
 	}
 	w.lead(w.top())
-	return w.begin(frameArray, w.base, true)
+	return w.begin(frameArray, 0, true)
 }
 
 // EndArray ends the array that BeginArray began.
@@ -273,7 +274,8 @@ func (w *JSONWriter) BeginMap(pairs bool) error {
 	if pairs {
 		kind = framePairs
 	}
-	return w.begin(kind, w.base, true)
+	w.callers++
+	return w.begin(kind, -w.callers, true)
 }
 
 // NeedsPairs reports whether a map with this encoded key must be begun with pairs: whether the options say [KeysPairs]
@@ -323,7 +325,9 @@ func (w *JSONWriter) endOwn() error {
 	if w.err != nil {
 		return w.err
 	}
-	w.close()
+	if err := w.close(); err != nil {
+		return w.fail(err)
+	}
 	w.valueDone(w.top())
 	return w.spill()
 }
@@ -365,5 +369,6 @@ func (w *JSONWriter) fail(err error) error {
 		err = &c
 	}
 	w.err = err
+	w.keys.Reset(keyset.Exact)
 	return err
 }
