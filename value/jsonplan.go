@@ -35,6 +35,9 @@ type jsonPlan struct {
 	next  int
 }
 
+// maxPlan is how many words of a plan are kept for the next one.
+const maxPlan = 128 << 10
+
 // maxDrops limits the memory for pairs that DupLast drops.
 const maxDrops = 4 << 20
 
@@ -73,17 +76,33 @@ func (w *JSONWriter) looksAhead() bool { return w.opts.Keys == KeysPairs || w.op
 
 // makePlan reads the input through. It returns io.EOF where there is no value.
 func (w *JSONWriter) makePlan() error {
-	sub := &JSONWriter{opts: w.opts, lim: w.lim, mode: modePlan, open: []jsonFrame{{key: -1}}, plan: new(jsonPlan)}
-	sub.opts.Pretty, sub.opts.Lossless = false, false
-	if w.opts.Dup != DupLast {
-		sub.opts.Dup = DupAll
+	// A document may have millions of values that each need a plan: the memory of the last one serves again.
+	if w.planner == nil {
+		w.planner = new(JSONWriter)
 	}
+	sub := w.planner
+	if sub.plan == nil {
+		sub.plan = new(jsonPlan)
+	}
+	p := sub.plan
+	p.pairs, p.drops, p.next = p.pairs[:0], p.drops[:0], 0
+	opts := w.opts
+	opts.Pretty, opts.Lossless = false, false
+	if opts.Dup != DupLast {
+		opts.Dup = DupAll
+	}
+	sub.reset(nil, w.lim, &opts, nil)
+	sub.mode, sub.plan = modePlan, p
 	if err := sub.run(w.input.scanner(&sub.scan, w.lim)); err != nil {
+		w.planner = nil
 		return err
 	}
-	if p := sub.plan; len(p.pairs) > 0 || len(p.drops) > 0 {
+	if len(p.pairs) > 0 || len(p.drops) > 0 {
 		slices.Sort(p.drops)
 		w.plan = p
+	}
+	if cap(p.pairs)+cap(p.drops) > maxPlan || sub.keys.Memory() > 8*maxPlan {
+		w.planner = nil // it was a long value
 	}
 	w.distinct = w.opts.Dup == DupLast
 	w.maps = 0

@@ -24,7 +24,7 @@ func (w *JSONWriter) float(f float64, size int, offset int64) error {
 		return w.lost(LossNonFinite, offset)
 	case NonFiniteString:
 		w.buf = append(append(append(w.buf, '"'), name...), '"')
-		return nil
+		return w.lost(LossNonFiniteText, offset)
 	}
 	return fault.New(fault.Invalid, "value", "%s has no JSON form", name).At(offset)
 }

@@ -1,6 +1,8 @@
 package value
 
 import (
+	"bytes"
+	"encoding/binary"
 	"io"
 	"math"
 	"unicode/utf8"
@@ -11,12 +13,13 @@ import (
 
 // jsonTags is the CBOR tags that were read before the next value.
 type jsonTags struct {
-	any   bool
-	start int64 // of the first one
-	form  byteForm
-	forms bool  // form holds
-	big   uint8 // the last one: tagPosBig or tagNegBig, else 0
-	bigAt int64
+	any     bool
+	start   int64 // of the first one
+	form    byteForm
+	forms   bool   // form holds
+	big     uint8  // the last one: tagPosBig or tagNegBig, else 0
+	numbers []byte // all, with KeysPairs
+	bigAt   int64
 }
 
 // The CBOR tags that say how binary becomes text: RFC 8949 section 3.4.5.2.
@@ -95,7 +98,7 @@ func (w *JSONWriter) step(s *Scanner, depth int) (bool, error) {
 		return false, w.tag(s)
 	}
 	tags := w.tags
-	w.tags = jsonTags{}
+	w.tags = jsonTags{numbers: tags.numbers}
 	start := s.start
 	if tags.any {
 		start = tags.start
@@ -105,6 +108,14 @@ func (w *JSONWriter) step(s *Scanner, depth int) (bool, error) {
 		if err := w.checkKey(f, s); err != nil {
 			return false, err
 		}
+		if f.kindMark = len(w.kinds); w.hold == 0 {
+			w.kinds, f.kindMark = w.kinds[:0], 0
+		}
+		if w.opts.Keys == KeysPairs {
+			w.keyKind(s, &tags)
+		}
+	} else if w.hold > 0 && w.opts.Keys == KeysPairs {
+		w.keyKind(s, &tags)
 	}
 	w.lead(f)
 	if tags.big != 0 {
@@ -166,7 +177,10 @@ func (w *JSONWriter) step(s *Scanner, depth int) (bool, error) {
 func (w *JSONWriter) tag(s *Scanner) error {
 	t := &w.tags
 	if !t.any {
-		t.any, t.start = true, s.start
+		t.any, t.start, t.numbers = true, s.start, t.numbers[:0]
+	}
+	if w.opts.Keys == KeysPairs {
+		t.numbers = binary.AppendUvarint(t.numbers, s.Bits)
 	}
 	if t.big != 0 { // it belongs to the bytes right behind it
 		t.big = 0
@@ -380,6 +394,37 @@ func (w *JSONWriter) checkKey(f *jsonFrame, s *Scanner) error {
 	return nil
 }
 
+// keyKind notes what the text of a key does not tell. Where keys are written as they are, two that differ are two keys,
+// such as the string "QQ" and a byte that is written so. A string is one with tags and without, since a map of strings
+// alone has no other keys.
+func (w *JSONWriter) keyKind(s *Scanner, tags *jsonTags) {
+	kind := s.Kind
+	switch {
+	case kind == String:
+	case tags.big != 0 && kind == Bytes, kind == Uint, kind == Nint:
+		kind = Uint
+	case kind == Float16, kind == Float32, kind == Float64:
+		kind = Float64
+	}
+	n := len(tags.numbers)
+	if tags.big != 0 && s.Kind == Bytes {
+		n-- // its number is a byte
+	}
+	if tags.any && n > 0 && kind != String {
+		w.kinds = binary.AppendUvarint(append(w.kinds, byte(Tag)), uint64(n))
+		w.kinds = append(w.kinds, tags.numbers[:n]...)
+	}
+	w.kinds = append(w.kinds, byte(kind))
+	switch kind {
+	case Simple:
+		w.kinds = append(w.kinds, byte(s.Bits))
+	case Float64:
+		if f := s.Float(); math.IsInf(f, 0) { // null, perhaps, as NaN is
+			w.kinds = append(w.kinds, byte(math.Float64bits(f)>>63))
+		}
+	}
+}
+
 // maxKeyText is the length of the longest key as text. A key is held in memory to be compared.
 const maxKeyText = 16 << 20
 
@@ -428,6 +473,10 @@ func (w *JSONWriter) compare(f *jsonFrame, s *Scanner) error {
 	if w.opts.Dup == DupAll || w.distinct {
 		return nil
 	}
+	if w.opts.Keys == KeysPairs && !f.isString {
+		w.scratch = append(append(append(w.scratch[:0], text...), 0), w.kinds[f.kindMark:]...)
+		text = w.scratch
+	}
 	if !f.keys.Open {
 		w.keys.Begin(&f.keys, w.shift+f.id)
 		for i := range maxShapeKeys {
@@ -460,6 +509,7 @@ func (w *JSONWriter) compare(f *jsonFrame, s *Scanner) error {
 }
 
 func doubleText(text []byte, offset int64) error {
+	text, _, _ = bytes.Cut(text, []byte{0}) // behind it are kinds
 	return fault.New(fault.Conflict, "value", "key %s occurs twice in one map", clip(text)).At(offset)
 }
 

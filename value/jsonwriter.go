@@ -55,20 +55,22 @@ type JSONWriter struct {
 	base   int64 // see At
 	err    error
 
-	buf  []byte
-	mode writerMode
-	slow bool        // without rush and shapes, for tests
-	open []jsonFrame // the first one stands for the top level and is never closed
-	hold int         // keys that are being written and must not leave buf before they are compared
-	text int         // those of them that become strings
+	buf   []byte
+	mode  writerMode
+	slow  bool        // without rush and shapes, for tests
+	open  []jsonFrame // the first one stands for the top level and is never closed
+	hold  int         // keys that are being written and must not leave buf before they are compared
+	text  int         // those of them that become strings
+	kinds []byte      // of the tokens of the keys that are held, where text does not tell them apart
 
 	tags     jsonTags
 	keys     keyset.Set
-	shift    int64     // what makes its offsets those of the writer that made it
-	callers  int64     // maps that the caller has begun
-	maps     int       // maps with keys that were begun, for plan
-	plan     *jsonPlan // nil where all maps are written as they are
-	distinct bool      // keys that occur twice are in the plan, or there are none
+	shift    int64       // what makes its offsets those of the writer that made it
+	callers  int64       // maps that the caller has begun
+	maps     int         // maps with keys that were begun, for plan
+	plan     *jsonPlan   // nil where all maps are written as they are
+	planner  *JSONWriter // nil until one is needed
+	distinct bool        // keys that occur twice are in the plan, or there are none
 	input    jsonInput
 
 	learned keyShapes
@@ -103,6 +105,7 @@ type jsonFrame struct {
 	mark     int // before its comma
 	textMark int
 	keyStart int64
+	kindMark int // in kinds
 	isString bool
 	dropped  bool
 
@@ -146,6 +149,7 @@ func (w *JSONWriter) reset(out io.Writer, lim Limits, o *JSONOptions, loss *Loss
 	}
 	w.where, w.base, w.err = "", 0, nil
 	w.mode, w.hold, w.text, w.maps, w.plan = modeWrite, 0, 0, 0, nil
+	w.kinds, w.callers = w.kinds[:0], 0
 	w.distinct = false
 	w.tags = jsonTags{}
 	w.keys.Reset(keyset.Exact)
@@ -160,6 +164,9 @@ func (w *JSONWriter) reset(out io.Writer, lim Limits, o *JSONOptions, loss *Loss
 func (w *JSONWriter) forget() {
 	const much = 1 << 20
 	w.buf, w.input, w.plan, w.losses = nil, jsonInput{}, nil, nil
+	if w.planner != nil {
+		w.planner.forget()
+	}
 	w.scan.Reset(Msgpack, nil, Limits{})
 	w.inner.Reset(Msgpack, nil, Limits{})
 	if w.keys.Reset(keyset.Exact); w.keys.Memory() > much {
