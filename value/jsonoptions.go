@@ -24,7 +24,7 @@ const (
 // UTF8Mode says what strings that are not valid UTF-8 become.
 type UTF8Mode uint8
 
-// The ways to write strings that are not valid UTF-8.
+// The ways to write strings that are not valid UTF-8, and to read them.
 const (
 	UTF8Error   UTF8Mode = iota // an error of class fault.Corrupt
 	UTF8Replace                 // U+FFFD for each byte that belongs to no character, a loss

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"unicode/utf8"
 
 	"github.com/spilehq/spile/fault"
 )
@@ -336,9 +337,15 @@ func (r *jsonReader) string() error {
 	for {
 		var n int
 		var why stringEnd
-		r.text, n, why = decodeString(r.text[:0], r.buf[r.pos+1:])
+		var bad bool
+		r.text, n, why, bad = r.decodeString(r.text[:0], r.buf[r.pos+1:])
 		switch {
 		case why == stringDone:
+			if bad {
+				if err := r.lost(LossUTF8, r.offset()); err != nil {
+					return err
+				}
+			}
 			if err := r.checkLength(len(r.text), r.offset()); err != nil {
 				return err
 			}
@@ -370,14 +377,16 @@ func (r *jsonReader) stringFault(at int64, why stringEnd) error {
 func (r *jsonReader) longString() error {
 	start := r.offset() + 1
 	size := int64(0)
+	replaced := false
 	for pass := range 2 {
 		r.base, r.pos, r.buf = start, 0, r.buf[:0]
 		for {
 			if _, err := r.fill(); err != nil {
 				return err
 			}
-			text, n, why := decodeString(r.text[:0], r.buf[r.pos:])
+			text, n, why, bad := r.decodeString(r.text[:0], r.buf[r.pos:])
 			r.text = text
+			replaced = replaced || bad
 			r.pos += n
 			if end := r.base + int64(len(r.buf)); why == stringMore && end >= r.size {
 				return r.stringFault(end, why)
@@ -405,7 +414,28 @@ func (r *jsonReader) longString() error {
 			r.out = appendStringHead(r.out, r.codec, int(size))
 		}
 	}
+	if replaced {
+		return r.lost(LossUTF8, start-1)
+	}
 	return nil
+}
+
+// decodeString is [decodeString], which goes on behind what is not UTF-8, and says so, where that is to be replaced: a byte,
+// or the escape of half a pair.
+func (r *jsonReader) decodeString(b, p []byte) (text []byte, n int, why stringEnd, bad bool) {
+	text, n, why = decodeString(b, p)
+	for r.replace && (why == stringUTF8 || why == stringSurrogate) {
+		bad = true
+		n++
+		if why == stringSurrogate {
+			n += len(`u0000`)
+		}
+		text = utf8.AppendRune(text, utf8.RuneError)
+		var m int
+		text, m, why = decodeString(text, p[n:])
+		n += m
+	}
+	return text, n, why, bad
 }
 
 // key reads a key and the colon behind it, from the white space before the key on.
@@ -434,9 +464,14 @@ func (r *jsonReader) key() error {
 			return r.colon()
 		}
 	}
-	raw, text, err := r.keyText()
+	raw, text, bad, err := r.keyText()
 	if err != nil {
 		return err
+	}
+	if bad {
+		if err := r.lost(LossUTF8, start); err != nil {
+			return err
+		}
 	}
 	head := len(r.out)
 	r.out = appendStringHead(r.out, r.codec, len(text))
@@ -444,7 +479,7 @@ func (r *jsonReader) key() error {
 	r.out = append(r.out, text...)
 	if f.shape != nil && !f.keys.Open {
 		i := f.shape.find(raw)
-		if i < 0 {
+		if i < 0 && !bad {
 			i = r.learned.learn(f.shape, raw, r.out[head:], from-head, len(r.out)-head)
 		}
 		if i >= 0 && f.hits>>i&1 == 0 {
@@ -481,31 +516,32 @@ func (r *jsonReader) key() error {
 	return r.colon()
 }
 
-// keyText passes the key at pos. It returns the key as it stands in the text and its content, valid until the next fill.
-func (r *jsonReader) keyText() (raw, text []byte, err error) {
+// keyText passes the key at pos. It returns the key as it stands in the text and its content, valid until the next fill, and
+// whether something in it was replaced.
+func (r *jsonReader) keyText() (raw, text []byte, bad bool, err error) {
 	for {
 		p := r.buf[r.pos:]
 		if n := 1 + plainPrefix(p[1:]); n < len(p) && p[n] == '"' && n <= maxKeyText {
 			r.pos += n + 1
-			return p[:n+1], p[1:n], nil
+			return p[:n+1], p[1:n], false, nil
 		}
 		var n int
 		var why stringEnd
-		r.text, n, why = decodeString(r.text[:0], p[1:])
+		r.text, n, why, bad = r.decodeString(r.text[:0], p[1:])
 		n++
 		switch {
 		case why != stringDone && why != stringMore:
-			return nil, nil, r.stringFault(r.offset()+int64(n), why)
+			return nil, nil, false, r.stringFault(r.offset()+int64(n), why)
 		case n > maxKeyText || why == stringMore && len(p) > maxKeyText:
-			return nil, nil, fault.New(fault.Limit, "value", "key of more than %d bytes", maxKeyText).At(r.offset())
+			return nil, nil, false, fault.New(fault.Limit, "value", "key of more than %d bytes", maxKeyText).At(r.offset())
 		case why == stringDone:
 			r.pos += n
-			return p[:n], r.text, nil
+			return p[:n], r.text, bad, nil
 		}
 		if ok, err := r.fill(); err != nil {
-			return nil, nil, err
+			return nil, nil, false, err
 		} else if !ok {
-			return nil, nil, r.stringFault(r.base+int64(len(r.buf)), why)
+			return nil, nil, false, r.stringFault(r.base+int64(len(r.buf)), why)
 		}
 	}
 }

@@ -19,6 +19,8 @@ type JSONReadOptions struct {
 	Limits   Limits
 	Lossless bool // the first loss is an error of class fault.Invalid
 	KeepDup  bool // keys that occur twice in one object are all kept; the encoding is then no msglc payload
+
+	InvalidUTF8 UTF8Mode // strings, keys among them, that are not UTF-8
 }
 
 // ReadJSON reads the JSON text in the first size bytes of src, which must be one value with nothing but white space
@@ -27,7 +29,8 @@ type JSONReadOptions struct {
 // An integer keeps every digit: in CBOR one beyond 64 bits is a bignum, in msgpack it is an error of class
 // fault.Invalid. A number with a fraction or an exponent is a float64; it is an error where it is too large for one, and
 // a loss where the float64 stands for other digits. -0 is the integer 0, a loss; -0.0 keeps its sign. Text that is not
-// JSON by RFC 8259 and its strings UTF-8, with paired surrogates in escapes, is an error of class fault.Corrupt; a key
+// JSON by RFC 8259, or its strings UTF-8 (unless UTF8Replace is set: then a byte that belongs to no character, and the escape
+// of half a surrogate pair, becomes U+FFFD, a loss), is an error of class fault.Corrupt; a key
 // that occurs twice in one object is one of class fault.Conflict, unless KeepDup is set. Errors name the line, the column and the offset. A byte
 // order mark at the start is skipped. A number of more than 640 KiB of text and a key of more than 16 MiB are refused.
 //
@@ -94,6 +97,7 @@ type jsonReader struct {
 	losses   *Losses
 	// keepTwins leaves out the comparison of keys.
 	keepTwins bool
+	replace   bool  // what is not UTF-8
 	check     bool  // out is dropped, suspect keys are compared
 	stop      int64 // offset at which a check is done
 
@@ -157,6 +161,7 @@ func (r *jsonReader) reset(c Codec, o *JSONReadOptions, loss *Losses) {
 		opts = *o
 	}
 	r.codec, r.lim, r.lossless, r.keepTwins, r.losses = c, opts.Limits, opts.Lossless, opts.KeepDup, loss
+	r.replace = opts.InvalidUTF8 == UTF8Replace
 	r.check, r.stop = false, math.MaxInt64
 	r.src, r.pos, r.base = nil, 0, 0
 	r.limits = readLimits{window: jsonWindow, ahead: minAhead}
@@ -270,7 +275,7 @@ func (w *wideHead) append(b []byte, c Codec) []byte {
 // lookUp takes the second look at keys up to the one at offset stop by reading the text again.
 func (r *jsonReader) lookUp(stop int64) error {
 	return r.keys.LookUp(func(look *keyset.Set) error {
-		sub := &jsonReader{codec: CBOR, lim: r.lim, check: true, stop: stop, src: r.src, size: r.size, buf: r.buf,
+		sub := &jsonReader{codec: CBOR, lim: r.lim, replace: r.replace, check: true, stop: stop, src: r.src, size: r.size, buf: r.buf,
 			limits: r.limits, keys: *look}
 		if r.src != nil {
 			sub.buf = make([]byte, 0, r.limits.window)

@@ -418,3 +418,47 @@ func TestReadJSONSourceErrors(t *testing.T) {
 type failingWriter struct{ err error }
 
 func (w failingWriter) Write(p []byte) (int, error) { return 0, w.err }
+
+func TestReadJSONReplaces(t *testing.T) {
+	for _, c := range []struct {
+		text, want string // want is JSON
+		losses     int64
+	}{
+		{"\"ab\xffc\"", `"ab�c"`, 1},
+		{"\"\xe2\x82\"", `"��"`, 1},
+		{"\"\xed\xa0\x80é\"", `"���é"`, 1},
+		{`"a\ud800b"`, `"a�b"`, 1},
+		{`"\ud800\ud800\udc00\udc00"`, `"�𐀀�"`, 1},
+		{"{\"\xff\":1,\"b\":[\"\xfe\",\"ok\"]}", `{"�":1,"b":["�","ok"]}`, 2},
+		{"[{\"\xff\":1},{\"\xff\":1},{\"\xff\":1}]", `[{"�":1},{"�":1},{"�":1}]`, 3},
+		{"\"" + strings.Repeat("\xffé", 300) + "\"", `"` + strings.Repeat("�é", 300) + `"`, 1},
+	} {
+		want, err := AppendFromJSON(nil, CBOR, []byte(c.want), nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := &JSONReadOptions{InvalidUTF8: UTF8Replace}
+		var loss Losses
+		got, err := AppendFromJSON(nil, CBOR, []byte(c.text), o, &loss)
+		if err != nil || !bytes.Equal(got, want) || loss.Count() != c.losses {
+			t.Errorf("%q: %x, %v, %d losses, want %x, %d", c.text, got, err, loss.Count(), want, c.losses)
+		}
+		for _, lim := range smallWindows {
+			var loss Losses
+			got, err := readStreamed(CBOR, []byte(c.text), o, &loss, lim)
+			if err != nil || !bytes.Equal(got, want) || loss.Count() != c.losses {
+				t.Errorf("streamed %q: %x, %v, %d losses, want %x, %d", c.text, got, err, loss.Count(), want, c.losses)
+			}
+		}
+		o.Lossless = true
+		if _, err := AppendFromJSON(nil, CBOR, []byte(c.text), o, nil); !errors.Is(err, fault.Invalid) {
+			t.Errorf("lossless %q: %v", c.text, err)
+		}
+	}
+	// Two keys that become one, and what is no text at all.
+	for text, class := range map[string]error{"{\"\xff\":1,\"\xfe\":2}": fault.Conflict, "\"\xff\x01\"": fault.Corrupt, `"\ud800\x"`: fault.Corrupt, "\"\xff": fault.Corrupt} {
+		if _, err := AppendFromJSON(nil, CBOR, []byte(text), &JSONReadOptions{InvalidUTF8: UTF8Replace}, nil); !errors.Is(err, class) {
+			t.Errorf("%q: %v, want %v", text, err, class)
+		}
+	}
+}

@@ -32,7 +32,7 @@ form for a value, --non-finite, --invalid-utf8, --keys and --dup say what become
 }
 
 func (e *env) cat(ctx context.Context, file string, in *sourceFlags, out *jsonFlags) error {
-	in.lossless, in.keepDup = out.Lossless, out.Dup != value.DupError
+	in.lossless, in.keepDup, in.invalidUTF8 = out.Lossless, out.Dup != value.DupError, out.InvalidUTF8
 	d, err := e.open(ctx, file, in)
 	if err != nil {
 		return err

@@ -43,7 +43,7 @@ func (e *env) get(ctx context.Context, file string, paths []string, in *sourceFl
 	if err != nil {
 		return err
 	}
-	in.lossless, in.keepDup = out.Lossless, out.Dup != value.DupError
+	in.lossless, in.keepDup, in.invalidUTF8 = out.Lossless, out.Dup != value.DupError, out.InvalidUTF8
 	d, err := e.open(ctx, file, in)
 	if err != nil {
 		return err

@@ -211,7 +211,7 @@ func (e *env) packJSON(ctx context.Context, dst msglc.Target, obj source.Object,
 func (e *env) readJSON(ctx context.Context, dst io.Writer, obj source.Object, f *sourceFlags, c value.Codec) error {
 	e.passes.Store(2) // the first one counts
 	var losses value.Losses
-	o := &value.JSONReadOptions{Limits: f.limits(), Lossless: f.lossless, KeepDup: f.keepDup}
+	o := &value.JSONReadOptions{Limits: f.limits(), Lossless: f.lossless, KeepDup: f.keepDup, InvalidUTF8: f.invalidUTF8}
 	if err := value.ReadJSON(dst, source.AsReaderAt(ctx, obj), obj.Size(), c, o, &losses); err != nil {
 		return named(err, obj.Name())
 	}

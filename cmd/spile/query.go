@@ -55,7 +55,7 @@ func (e *env) query(ctx context.Context, file, program string, in *sourceFlags, 
 	if err != nil {
 		return err
 	}
-	in.lossless, in.keepDup = out.Lossless, out.Dup != value.DupError
+	in.lossless, in.keepDup, in.invalidUTF8 = out.Lossless, out.Dup != value.DupError, out.InvalidUTF8
 	d, err := e.open(ctx, file, in)
 	if err != nil {
 		return err
