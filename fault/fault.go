@@ -13,6 +13,7 @@ package fault
 import (
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 )
 
@@ -82,7 +83,7 @@ func (e *Error) Error() string {
 		}
 	}
 	b.WriteString(oneLine(e.Msg))
-	if e.Err != nil {
+	if e.Err != nil && e.Err != Short(0) {
 		if e.Msg != "" {
 			b.WriteString(": ")
 		}
@@ -93,6 +94,24 @@ func (e *Error) Error() string {
 	}
 	return b.String()
 }
+
+// Short is the cause of a fault of bytes that end too early: so many more are expected at least, 0 where that is not known;
+// then a message says nothing of it. [errors.Is] takes it for [io.ErrUnexpectedEOF].
+type Short int64
+
+// Error says how many bytes are expected.
+func (s Short) Error() string {
+	switch s {
+	case 0:
+		return "more bytes expected"
+	case 1:
+		return "at least 1 more byte expected"
+	}
+	return fmt.Sprintf("at least %d more bytes expected", int64(s))
+}
+
+// Is reports whether target is [io.ErrUnexpectedEOF].
+func (s Short) Is(target error) bool { return target == io.ErrUnexpectedEOF }
 
 // Unwrap gives the class and the cause, so that [errors.Is] finds both.
 func (e *Error) Unwrap() []error {

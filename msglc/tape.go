@@ -2,7 +2,7 @@ package msglc
 
 import (
 	"encoding/binary"
-	"io"
+	"errors"
 
 	"github.com/spilehq/spile/fault"
 	"github.com/spilehq/spile/internal/scratch"
@@ -202,6 +202,8 @@ type tapeReader struct {
 	own []byte // the memory for what comes from the file
 }
 
+var errShortTape = errors.New("it is shorter than what was written")
+
 // tapeWindow is how much is read back from the file at once.
 const tapeWindow = 64 << 10
 
@@ -256,7 +258,7 @@ func (r *tapeReader) some(n int64) ([]byte, error) {
 	p := r.buf[r.pos:]
 	p = p[:min(int64(len(p)), n)]
 	if len(p) == 0 {
-		return nil, r.t.failed(io.ErrUnexpectedEOF)
+		return nil, r.t.failed(errShortTape)
 	}
 	r.pos += len(p)
 	return p, nil
@@ -269,7 +271,7 @@ func (r *tapeReader) number() (int64, error) {
 	}
 	v, n := binary.Uvarint(r.buf[r.pos:])
 	if n <= 0 {
-		return 0, r.t.failed(io.ErrUnexpectedEOF)
+		return 0, r.t.failed(errShortTape)
 	}
 	r.pos += n
 	return int64(v), nil
@@ -305,7 +307,7 @@ func (r *tapeReader) record() (rec record, err error) {
 	}
 	p := r.buf[r.pos:]
 	if len(p) == 0 {
-		return rec, r.t.failed(io.ErrUnexpectedEOF)
+		return rec, r.t.failed(errShortTape)
 	}
 	op := p[0]
 	switch {

@@ -195,9 +195,10 @@ func badOpcode(c Codec, b byte) *fault.Error {
 	return corrupt("byte 0x%02x starts no %s value", b, c)
 }
 
-// errTruncated gives the fault for input that ends within a value, at offset off.
-func errTruncated(off int64, missing string) *fault.Error {
-	return fault.New(fault.Corrupt, "value", "input ends within %s", missing).At(off).Because(io.ErrUnexpectedEOF)
+// errTruncated gives the fault for input that ends within a value, at offset off; more is the number of bytes that it is
+// short of at least, 0 where that is not known.
+func errTruncated(off int64, missing string, more int64) *fault.Error {
+	return fault.New(fault.Corrupt, "value", "input ends within %s", missing).At(off).Because(fault.Short(more))
 }
 
 // IsTruncated reports whether err says that the input ends within a value: more bytes could make it whole.

@@ -66,7 +66,7 @@ func FuzzJSONWriter(f *testing.F) {
 					if err = w.WriteValue(s); err == nil {
 						err = w.nothingLeft(s)
 					} else if err == io.EOF {
-						err = errTruncated(0, "a value")
+						err = errTruncated(0, "a value", 1)
 					}
 				}
 				if err == nil {

@@ -300,7 +300,7 @@ func TestJSONWriterStreams(t *testing.T) {
 			if err == nil {
 				err = w.Flush()
 			} else if err == io.EOF {
-				err = errTruncated(0, "a value")
+				err = errTruncated(0, "a value", 1)
 			}
 			c.check(t, out.String(), &loss, err)
 		})

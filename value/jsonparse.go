@@ -2,7 +2,6 @@ package value
 
 import (
 	"fmt"
-	"io"
 	"math"
 	"unicode/utf8"
 
@@ -172,7 +171,7 @@ func (r *jsonReader) ahead() error {
 // unexpected is the error at a byte that cannot stand where it does.
 func (r *jsonReader) unexpected(want string) error {
 	if r.pos >= len(r.buf) {
-		return errText("text ends", want).Because(io.ErrUnexpectedEOF).At(r.offset())
+		return errText("text ends", want).Because(fault.Short(0)).At(r.offset())
 	}
 	c := r.buf[r.pos]
 	what := fmt.Sprintf("byte %#02x", c)
@@ -368,7 +367,7 @@ func (r *jsonReader) string() error {
 func (r *jsonReader) stringFault(at int64, why stringEnd) error {
 	e := fault.New(fault.Corrupt, "value", "not JSON: %s", stringFaults[why]).At(at)
 	if why == stringMore {
-		e.Because(io.ErrUnexpectedEOF)
+		e.Because(fault.Short(0))
 	}
 	return e
 }

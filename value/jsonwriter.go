@@ -19,7 +19,7 @@ func AppendJSON(dst []byte, c Codec, data []byte, lim Limits, o *JSONOptions, lo
 	if err == nil {
 		err = w.nothingLeft(&w.scan)
 	} else if err == io.EOF {
-		err = errTruncated(0, "a value")
+		err = errTruncated(0, "a value", 1)
 	}
 	if err == nil {
 		dst = w.buf
@@ -214,7 +214,7 @@ func (w *JSONWriter) WriteSection(c Codec, src io.ReaderAt, off, size int64) err
 		w.section = append(w.section[:0], make([]byte, size)...)
 		if n, err := src.ReadAt(w.section, off); n < len(w.section) {
 			if err == io.EOF {
-				err = errTruncated(int64(n), "a section of the source")
+				err = errTruncated(int64(n), "a section of the source", size-int64(n))
 			}
 			return w.fail(err)
 		}
@@ -229,7 +229,7 @@ func (w *JSONWriter) WriteSection(c Codec, src io.ReaderAt, off, size int64) err
 	err := w.run(s)
 	w.plan, w.distinct = nil, false
 	if err == io.EOF {
-		return w.fail(errTruncated(0, "a value"))
+		return w.fail(errTruncated(0, "a value", 1))
 	} else if err != nil {
 		return err
 	}
@@ -237,7 +237,7 @@ func (w *JSONWriter) WriteSection(c Codec, src io.ReaderAt, off, size int64) err
 		return err
 	}
 	if s.Offset() < size {
-		return w.fail(errTruncated(s.Offset(), "a section of the source"))
+		return w.fail(errTruncated(s.Offset(), "a section of the source", size-s.Offset()))
 	}
 	return nil
 }
@@ -310,7 +310,7 @@ func (w *JSONWriter) Key(c Codec, key []byte) (bool, error) {
 	w.input = jsonInput{codec: c, start: 0, data: key}
 	w.scan.Reset(c, key, w.lim)
 	if err := w.run(&w.scan); err == io.EOF {
-		return false, w.fail(errTruncated(0, "a key"))
+		return false, w.fail(errTruncated(0, "a key", 1))
 	} else if err != nil {
 		return false, err
 	}

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"io"
 
 	"github.com/spilehq/spile/fault"
@@ -75,7 +76,7 @@ func (l *keyLog) each(from int64, do func(h uint64, id int64, key []byte, offset
 			return failed(err)
 		}
 		if n > uint64(left) {
-			return failed(io.ErrNoProgress)
+			return failed(errShort)
 		}
 		if uint64(cap(key)) < n {
 			key = make([]byte, n, 2*n)
@@ -100,6 +101,8 @@ func uvarintSize(v uint64) int {
 	return binary.PutUvarint(b[:], v)
 }
 
+var errShort = errors.New("it is not what was written")
+
 func (l *keyLog) close() {
 	l.buf, l.base = l.buf[:0], 0
 	if l.file != nil {
@@ -109,5 +112,8 @@ func (l *keyLog) close() {
 }
 
 func failed(err error) error {
+	if err == io.EOF || err == io.ErrUnexpectedEOF {
+		err = errShort
+	}
 	return fault.New(nil, "value", "temporary file of keys").Because(err)
 }
