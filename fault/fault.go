@@ -48,7 +48,7 @@ type Error struct {
 	Where   string // the place inside it: a document path, a column, a block; "" when there is none
 	Offset  int64  // the byte offset in the object, NoOffset when unknown
 	Msg     string // what is wrong, both sides of a mismatch
-	Err     error  // the cause, nil when there is none
+	Err     error  // the cause, nil when there is none; one without text is for programs, and not shown
 }
 
 // New returns an error of the class, without a place. The message is made as by [fmt.Sprintf]; it starts in lower
@@ -83,11 +83,12 @@ func (e *Error) Error() string {
 		}
 	}
 	b.WriteString(oneLine(e.Msg))
-	if e.Err != nil && e.Err != Short(0) {
-		if e.Msg != "" {
+	if e.Err != nil {
+		cause := e.Err.Error()
+		if e.Msg != "" && cause != "" {
 			b.WriteString(": ")
 		}
-		b.WriteString(oneLine(e.Err.Error()))
+		b.WriteString(oneLine(cause))
 	}
 	if e.Offset >= 0 {
 		fmt.Fprintf(&b, " (offset %#x)", e.Offset)
@@ -96,14 +97,14 @@ func (e *Error) Error() string {
 }
 
 // Short is the cause of a fault of bytes that end too early: so many more are expected at least, 0 where that is not known;
-// then a message says nothing of it. [errors.Is] takes it for [io.ErrUnexpectedEOF].
+// then it has no text. [errors.Is] takes it for [io.ErrUnexpectedEOF].
 type Short int64
 
 // Error says how many bytes are expected.
 func (s Short) Error() string {
 	switch s {
 	case 0:
-		return "more bytes expected"
+		return ""
 	case 1:
 		return "at least 1 more byte expected"
 	}

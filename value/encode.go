@@ -292,14 +292,14 @@ func (e *encoder) content(b []byte) error {
 // fits refuses lengths that msgpack cannot write.
 func (e *encoder) fits(what string, n int) error {
 	if e.c == Msgpack && uint64(n) > math.MaxUint32 {
-		return invalid("%s of length %d, msgpack holds up to 2^32-1", what, n)
+		return fault.New(fault.Invalid, "value", "%s of length %d, msgpack holds up to 2^32-1", what, n).Because(PermitCodec)
 	}
 	return nil
 }
 
 func (e *encoder) has(c Codec, what string) error {
 	if e.c != c {
-		return invalid("%s, which %s has not", what, e.c)
+		return fault.New(fault.Invalid, "value", "%s, which %s has not", what, e.c).Because(PermitCodec)
 	}
 	return nil
 }

@@ -108,5 +108,5 @@ func (l *Losses) add(kind LossKind, where string, offset int64) {
 
 // lossFault is the error that a loss is in a conversion that must have none.
 func lossFault(kind LossKind, where string, offset int64) *fault.Error {
-	return fault.New(fault.Invalid, "value", "%s, and nothing may be lost", kind).On(where).At(offset)
+	return fault.New(fault.Invalid, "value", "%s, and nothing may be lost", kind).On(where).At(offset).Because(PermitLossless)
 }

@@ -292,7 +292,7 @@ func (r *jsonReader) end() error {
 // checkLength refuses what msgpack has no length for.
 func (r *jsonReader) checkLength(n int, offset int64) error {
 	if r.codec == Msgpack && int64(n) > math.MaxUint32 {
-		return fault.New(fault.Invalid, "value", "length %d, msgpack holds %d at most", n, int64(math.MaxUint32)).At(offset)
+		return fault.New(fault.Invalid, "value", "length %d, msgpack holds %d at most", n, int64(math.MaxUint32)).At(offset).Because(PermitCodec)
 	}
 	return nil
 }
@@ -366,8 +366,11 @@ func (r *jsonReader) string() error {
 
 func (r *jsonReader) stringFault(at int64, why stringEnd) error {
 	e := fault.New(fault.Corrupt, "value", "not JSON: %s", stringFaults[why]).At(at)
-	if why == stringMore {
+	switch why {
+	case stringMore:
 		e.Because(fault.Short(0))
+	case stringUTF8, stringSurrogate:
+		e.Because(PermitInvalidUTF8)
 	}
 	return e
 }
@@ -506,7 +509,7 @@ func (r *jsonReader) key() error {
 	case err != nil:
 		return err
 	case twin != nil:
-		return fault.New(fault.Conflict, "value", "key %s occurs twice in one object", clip(raw)).At(start)
+		return fault.New(fault.Conflict, "value", "key %s occurs twice in one object", clip(raw)).At(start).Because(PermitKeepDup)
 	case r.keys.Full():
 		if err := r.lookUp(start); err != nil {
 			return err

@@ -26,7 +26,7 @@ func (w *JSONWriter) float(f float64, size int, offset int64) error {
 		w.buf = append(append(append(w.buf, '"'), name...), '"')
 		return w.lost(LossNonFiniteText, offset)
 	}
-	return fault.New(fault.Invalid, "value", "%s has no JSON form", name).At(offset)
+	return fault.New(fault.Invalid, "value", "%s has no JSON form", name).At(offset).Because(PermitNonFinite)
 }
 
 // string writes a string.
@@ -40,7 +40,7 @@ func (w *JSONWriter) string(p []byte, offset int64) error {
 				}
 				n += size
 			}
-			return fault.New(fault.Corrupt, "value", "string is not valid UTF-8 (byte %d of %d)", n, len(p)).At(offset)
+			return fault.New(fault.Corrupt, "value", "string is not valid UTF-8 (byte %d of %d)", n, len(p)).At(offset).Because(PermitInvalidUTF8)
 		}
 		if err := w.lost(LossUTF8, offset); err != nil {
 			return err

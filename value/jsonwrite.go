@@ -378,11 +378,11 @@ func (w *JSONWriter) checkKey(f *jsonFrame, s *Scanner) error {
 	}
 	switch w.opts.Keys {
 	case KeysError:
-		return fault.New(fault.Invalid, "value", "key is of kind %s, JSON has string keys only", s.Kind).At(f.keyStart)
+		return fault.New(fault.Invalid, "value", "key is of kind %s, JSON has string keys only", s.Kind).At(f.keyStart).Because(PermitKeys)
 	case KeysString:
 		// The text of a key inside the text of a key would double its backslashes on each level.
 		if w.text > 0 && (s.Kind == Array || s.Kind == Map || s.Kind == Ext) {
-			return fault.New(fault.Invalid, "value", "key of kind %s inside a key that is written as a string", s.Kind).At(f.keyStart)
+			return fault.New(fault.Invalid, "value", "key of kind %s inside a key that is written as a string", s.Kind).At(f.keyStart).Because(PermitKeys)
 		}
 	case KeysPairs:
 		if w.mode == modePlan {
@@ -510,7 +510,7 @@ func (w *JSONWriter) compare(f *jsonFrame, s *Scanner) error {
 
 func doubleText(text []byte, offset int64) error {
 	text, _, _ = bytes.Cut(text, []byte{0}) // behind it are kinds
-	return fault.New(fault.Conflict, "value", "key %s occurs twice in one map", clip(text)).At(offset)
+	return fault.New(fault.Conflict, "value", "key %s occurs twice in one map", clip(text)).At(offset).Because(PermitDup)
 }
 
 // twice is the error of a key that was found to occur twice later than it was written.

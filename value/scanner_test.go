@@ -188,7 +188,7 @@ func TestScannerFaults(t *testing.T) {
 			if !errors.Is(err, fault.Corrupt) || err.Error() != want {
 				t.Errorf("%s %s: %v, want %s", name, tc.hex, err, want)
 			}
-			if got := IsTruncated(err); got != strings.Contains(want, "EOF") {
+			if got := IsTruncated(err); got != strings.Contains(want, "input ends") {
 				t.Errorf("%s %s: truncated %t", name, tc.hex, got)
 			}
 			for range 3 {

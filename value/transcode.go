@@ -315,7 +315,7 @@ func (t *transcoder) container() error {
 func (t *transcoder) refuse(what string) error { return t.refuseAt(what, t.s.Start()) }
 
 func (t *transcoder) refuseAt(what string, at int64) error {
-	return fault.New(fault.Invalid, "value", "%s has no form in %s", what, t.to).At(at)
+	return fault.New(fault.Invalid, "value", "%s has no form in %s", what, t.to).At(at).Because(PermitCodec)
 }
 
 // appendFloatBits appends a float in its own width, bit by bit: a signalling NaN would not outlive a float32. Msgpack has no
