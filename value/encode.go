@@ -7,6 +7,7 @@ import (
 	"math/big"
 	"reflect"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 	"unicode/utf8"
@@ -190,7 +191,7 @@ func (e *encoder) value(v any) error {
 	case map[string]any:
 		return e.namedMap(v)
 	case []any:
-		return encodeSlice(e, v, (*encoder).value)
+		return e.list(v)
 	case int:
 		e.dst = AppendInt(e.dst, e.c, int64(v))
 	case uint64:
@@ -392,11 +393,11 @@ func invalidEncoded(err error) error {
 // number encodes the number that a text names.
 func (e *encoder) number(n Number) error {
 	s := string(n)
-	if i, err := strconv.ParseInt(s, 10, 64); err == nil {
+	integer, ok := numberSyntax(s)
+	if i, err := strconv.ParseInt(s, 10, 64); ok && err == nil {
 		e.dst = AppendInt(e.dst, e.c, i)
 		return nil
 	}
-	integer, ok := numberSyntax(s)
 	if !ok {
 		return invalid("number %q is none", cutText(s))
 	}
@@ -422,37 +423,15 @@ const maxNumber = maxBigBytes * 5 / 2
 // numberSyntax reports whether s is a JSON number, and whether it has neither a point nor an exponent. Leading zeros
 // are allowed.
 func numberSyntax(s string) (integer, ok bool) {
-	digits := func() bool {
-		n := 0
-		for n < len(s) && s[n] >= '0' && s[n] <= '9' {
-			n++
-		}
-		s = s[n:]
-		return n > 0
-	}
-	if s != "" && s[0] == '-' {
+	s = strings.TrimPrefix(s, "-")
+	for len(s) > 1 && s[0] == '0' && s[1]-'0' < 10 {
 		s = s[1:]
 	}
-	if !digits() {
+	if s == "" || s[0] == '-' {
 		return false, false
 	}
-	integer = true
-	if s != "" && s[0] == '.' {
-		integer, s = false, s[1:]
-		if !digits() {
-			return false, false
-		}
-	}
-	if s != "" && (s[0] == 'e' || s[0] == 'E') {
-		integer, s = false, s[1:]
-		if s != "" && (s[0] == '-' || s[0] == '+') {
-			s = s[1:]
-		}
-		if !digits() {
-			return false, false
-		}
-	}
-	return integer, s == ""
+	n := scanNumber([]byte(s))
+	return !n.float, n.bad == 0 && n.size == len(s)
 }
 
 // cutText keeps a message short.
