@@ -149,7 +149,7 @@ func pack(in, out string) error {
 		return err
 	}
 	defer dst.Abort()
-	w, err := msglc.NewWriter(dst, nil)
+	w, err := msglc.NewWriter(t.Context(), dst, nil)
 	if err != nil {
 		return err
 	}
