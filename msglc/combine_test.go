@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/spilehq/spile/fault"
 	"github.com/spilehq/spile/source"
 	"github.com/spilehq/spile/value"
@@ -301,6 +303,58 @@ func TestLongMagic(t *testing.T) {
 	}
 	if err := Combine(t.Context(), &whole, []Part{{Object: part}}, nil); !errors.Is(err, fault.UnsupportedVersion) {
 		t.Errorf("error %v", err)
+	}
+}
+
+// TestAppendsAtOnce: no part is lost.
+func TestAppendsAtOnce(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "combined.msg")
+	var b buffer
+	if err := Combine(t.Context(), &b, []Part{{Value: "first"}}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if f, err := lockFile(t.Context(), path); err != nil || f == nil {
+		t.Skip("no locks here: ", err)
+	} else {
+		ctx, cancel := context.WithTimeout(t.Context(), 3*lockPause)
+		defer cancel()
+		if err := Append(ctx, path, []Part{{Value: "late"}}, nil); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("a file that is locked: %v", err)
+		}
+		f.Close()
+	}
+	const writers, each = 4, 8
+	var g errgroup.Group
+	for w := range writers {
+		g.Go(func() error {
+			for i := range each {
+				if err := Append(t.Context(), path, []Part{{Value: int64(w*each + i)}}, nil); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	p, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := checked(t, p, nil).Root().Value(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := make(map[any]bool)
+	for _, x := range v.([]any) {
+		seen[x] = true
+	}
+	if len(v.([]any)) != 1+writers*each || len(seen) != 1+writers*each {
+		t.Errorf("%d parts, %d of them different", len(v.([]any)), len(seen))
 	}
 }
 
