@@ -145,7 +145,7 @@ func (s *Scanner) Next() error {
 		}
 	case Array, Map:
 		if arg > maxLength {
-			return s.fail(badLength(kind, arg).At(s.start))
+			return s.tooLong(kind, arg, s.start)
 		}
 		s.pos += n
 		s.Kind, s.Len = kind, int(arg)
@@ -269,10 +269,18 @@ func (s *Scanner) nextIndefinite(kind Kind) error {
 	return nil
 }
 
+// tooLong is the error of a length beyond maxLength, of the head at offset at. That the input is shorter says more.
+func (s *Scanner) tooLong(kind Kind, n uint64, at int64) error {
+	if left := s.end - s.Offset(); n <= noLength && int64(n) > left {
+		return s.fail(errTruncated(s.start, kind.withArticle(), int64(n)-left))
+	}
+	return s.fail(badLength(kind, n).At(at))
+}
+
 // take passes n bytes of content, of the head at offset at, and leaves them in Data.
 func (s *Scanner) take(kind Kind, n uint64, at int64) error {
 	if n > maxLength {
-		return s.fail(badLength(kind, n).At(at))
+		return s.tooLong(kind, n, at)
 	}
 	if n > uint64(len(s.buf)-s.pos) {
 		if int64(n) > s.end-s.Offset() {
