@@ -33,7 +33,10 @@ func AppendJSON(dst []byte, c Codec, data []byte, lim Limits, o *JSONOptions, lo
 var jsonWriters = sync.Pool{New: func() any { return new(JSONWriter) }}
 
 // JSONWriter writes values as JSON text. Memory is bounded: the buffer of 64 KiB, the stack of open containers, and the
-// keys of the maps that are open, which it must compare (see [DupMode]).
+// keys of the maps that are open, which it must compare (see [DupMode]). Of those, some tens of megabytes are kept; beyond
+// that a filter of 64 MiB takes over, and what it suspects is looked up by reading the input again, or in a temporary file
+// where that cannot be. [DupFirst] and [DupLast] have to know at once: past 96 MiB of keys they are an error of class
+// fault.Limit.
 //
 // Values come whole ([JSONWriter.WriteValue], [JSONWriter.WriteSection]) or as the children of containers that the
 // caller begins and ends; the writer puts commas, line breaks and indentation. Values at the top level are separated by
