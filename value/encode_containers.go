@@ -184,13 +184,16 @@ func (e *encoder) orderedMap(m OrderedMap) error {
 		e.dst = AppendNull(e.dst, e.c)
 		return nil
 	}
-	return e.stream(len(m), func(yield func(k, v any) bool) {
-		for _, p := range m {
-			if !yield(p.Key, p.Value) {
-				return
-			}
+	var seen keyset.Map
+	if err := e.openPairs(&seen, len(m)); err != nil {
+		return err
+	}
+	for i := range m {
+		if err := e.pair(&seen, m[i].Key, m[i].Value); err != nil {
+			return err
 		}
-	})
+	}
+	return e.closePairs(&seen)
 }
 
 // mapSeq encodes a map that is made as it goes.
@@ -209,39 +212,52 @@ func (e *encoder) mapSeq(m MapSeq) error {
 	return e.stream(n, pairs)
 }
 
-// stream encodes n pairs and refuses double keys.
+// stream encodes n pairs.
 func (e *encoder) stream(n int, pairs iter.Seq2[any, any]) error {
-	if err := e.enter(); err != nil {
-		return err
-	}
-	if err := e.mapHead(n); err != nil {
-		return err
-	}
 	var seen keyset.Map
-	e.maps++
-	e.seen.Begin(&seen, e.maps)
+	if err := e.openPairs(&seen, n); err != nil {
+		return err
+	}
 	came := 0
 	for k, v := range pairs {
 		if came++; came > n {
 			break
 		}
-		if err := e.item(); err != nil {
+		if err := e.pair(&seen, k, v); err != nil {
 			return err
-		}
-		if err := e.newKey(&seen, k); err != nil {
-			return err
-		}
-		if err := e.value(v); err != nil {
-			return e.underKey(err, k)
 		}
 	}
 	if came != n {
 		return badCount("pairs", n, came)
 	}
-	if err := e.twice(e.seen.End(&seen)); err != nil {
+	return e.closePairs(&seen)
+}
+
+// openPairs begins a map of n pairs, which are refused where their keys are equal.
+func (e *encoder) openPairs(seen *keyset.Map, n int) error {
+	if err := e.enter(); err != nil {
 		return err
 	}
+	e.maps++
+	e.seen.Begin(seen, e.maps)
+	return e.mapHead(n)
+}
+
+func (e *encoder) closePairs(seen *keyset.Map) error {
 	e.leave()
+	return e.twice(e.seen.End(seen))
+}
+
+func (e *encoder) pair(seen *keyset.Map, k, v any) error {
+	if err := e.item(); err != nil {
+		return err
+	}
+	if err := e.newKey(seen, k); err != nil {
+		return err
+	}
+	if err := e.value(v); err != nil {
+		return e.underKey(err, k)
+	}
 	return nil
 }
 
