@@ -54,7 +54,7 @@ func writeArchive(path string, runs int) error {
 		return err
 	}
 	defer f.Abort()
-	w, err := msglc.NewWriter(f, nil)
+	w, err := msglc.NewWriter(context.Background(), f, nil)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -149,7 +150,7 @@ func pack(in, out string) error {
 		return err
 	}
 	defer dst.Abort()
-	w, err := msglc.NewWriter(dst, nil)
+	w, err := msglc.NewWriter(context.Background(), dst, nil)
 	if err != nil {
 		return err
 	}

@@ -121,7 +121,7 @@ func packing(name string, fill func(*msglc.Writer) error) contender {
 	out := new(memoryTarget)
 	run := func() error {
 		out.reset()
-		w, err := msglc.NewWriter(out, nil)
+		w, err := msglc.NewWriter(context.Background(), out, nil)
 		if err != nil {
 			return err
 		}

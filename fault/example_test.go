@@ -3,6 +3,7 @@ package fault_test
 import (
 	"errors"
 	"fmt"
+	"io"
 
 	"github.com/spilehq/spile/fault"
 )
@@ -30,4 +31,14 @@ func ExampleLocate() {
 	// Output:
 	// value: run.msg: runs/3: no such head (offset 0x103)
 	// value: no such head (offset 0x13)
+}
+
+// Bytes that end too early.
+func ExampleShort() {
+	err := error(fault.New(fault.Corrupt, "value", "input ends within a string").At(3).Because(fault.Short(4)))
+	fmt.Println(err)
+	fmt.Println(errors.Is(err, io.ErrUnexpectedEOF))
+	// Output:
+	// value: input ends within a string: at least 4 more bytes expected (offset 0x3)
+	// true
 }

@@ -13,6 +13,7 @@ package fault
 import (
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 )
 
@@ -47,7 +48,7 @@ type Error struct {
 	Where   string // the place inside it: a document path, a column, a block; "" when there is none
 	Offset  int64  // the byte offset in the object, NoOffset when unknown
 	Msg     string // what is wrong, both sides of a mismatch
-	Err     error  // the cause, nil when there is none
+	Err     error  // the cause, nil when there is none; one without text is for programs, and not shown
 }
 
 // New returns an error of the class, without a place. The message is made as by [fmt.Sprintf]; it starts in lower
@@ -83,16 +84,35 @@ func (e *Error) Error() string {
 	}
 	b.WriteString(oneLine(e.Msg))
 	if e.Err != nil {
-		if e.Msg != "" {
+		cause := e.Err.Error()
+		if e.Msg != "" && cause != "" {
 			b.WriteString(": ")
 		}
-		b.WriteString(oneLine(e.Err.Error()))
+		b.WriteString(oneLine(cause))
 	}
 	if e.Offset >= 0 {
 		fmt.Fprintf(&b, " (offset %#x)", e.Offset)
 	}
 	return b.String()
 }
+
+// Short is the cause of a fault of bytes that end too early: so many more are expected at least, 0 where that is not known;
+// then it has no text. [errors.Is] takes it for [io.ErrUnexpectedEOF].
+type Short int64
+
+// Error says how many bytes are expected.
+func (s Short) Error() string {
+	switch s {
+	case 0:
+		return ""
+	case 1:
+		return "at least 1 more byte expected"
+	}
+	return fmt.Sprintf("at least %d more bytes expected", int64(s))
+}
+
+// Is reports whether target is [io.ErrUnexpectedEOF].
+func (s Short) Is(target error) bool { return target == io.ErrUnexpectedEOF }
 
 // Unwrap gives the class and the cause, so that [errors.Is] finds both.
 func (e *Error) Unwrap() []error {

@@ -70,3 +70,14 @@ func TestPlace(t *testing.T) {
 		t.Error("no error became one")
 	}
 }
+
+func TestShort(t *testing.T) {
+	for n, want := range map[Short]string{
+		0: "p: input ends (offset 0x7)", 1: "p: input ends: at least 1 more byte expected (offset 0x7)", 5: "p: input ends: at least 5 more bytes expected (offset 0x7)",
+	} {
+		err := error(New(Corrupt, "p", "input ends").At(7).Because(n))
+		if err.Error() != want || !errors.Is(err, io.ErrUnexpectedEOF) || !errors.Is(err, Corrupt) || errors.Is(err, io.EOF) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}

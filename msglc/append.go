@@ -10,25 +10,33 @@ import (
 )
 
 // Append adds parts to the combined archive in the file path (docs/format/msglc.md, "Combined archives"). It keeps its
-// codec and magic, which the options must not contradict, and its children as they are; named must say whether it is a
+// codec and magic, which the options must not contradict, and its children as they are; Named must say whether it is a
 // map. The file is replaced by a new one when that is complete, so that whenever the process or the system stops, the
-// file is the old archive or the new one; it takes the room of both meanwhile. Appends to one file at the same time are
+// file is the old archive or the new one; it takes the room of both meanwhile. Appends to one file at the same time wait for
+// one another, by an advisory lock that ends with the process (flock). Where the system or the file system has none, they are
 // for the caller to keep apart; mostly the later one fails with [fault.Changed].
 //
 // Errors of the parts are those of [Combine]. A file that is missing is [fault.NotFound], one that is no combined
 // archive, or a list where a map is due, [fault.Invalid], one of another codec than the options name
 // [fault.UnsupportedCodec].
-func Append(ctx context.Context, path string, named bool, parts []Part, o *WriteOptions) error {
+func Append(ctx context.Context, path string, parts []Part, o *CombineOptions) error {
+	lock, err := lockFile(ctx, path)
+	if err != nil {
+		return fault.Locate(err, path, "", 0)
+	}
+	if lock != nil {
+		defer lock.Close()
+	}
 	old, err := source.OpenFile(path)
 	if err != nil {
 		return err
 	}
 	defer old.Close()
-	return fault.Locate(appendTo(ctx, old, path, named, parts, o), path, "", 0)
+	return fault.Locate(appendTo(ctx, old, path, parts, o), path, "", 0)
 }
 
-func appendTo(ctx context.Context, old source.Object, path string, named bool, parts []Part, o *WriteOptions) error {
-	s, err := o.settings()
+func appendTo(ctx context.Context, old source.Object, path string, parts []Part, o *CombineOptions) error {
+	s, err := o.write().settings()
 	if err != nil {
 		return err
 	}
@@ -44,7 +52,7 @@ func appendTo(ctx context.Context, old source.Object, path string, named bool, p
 	if err != nil {
 		return err
 	}
-	if isMap != named {
+	if isMap != o.named() {
 		kind, other := value.Array, "names are for maps"
 		if isMap {
 			kind, other = value.Map, "each part needs a name"

@@ -556,7 +556,7 @@ func (b *tocBuilder) finish() error {
 	if !b.begun && len(b.frames) > 0 {
 		what = b.frames[len(b.frames)-1].missing()
 	}
-	return fault.New(fault.Corrupt, "msglc", "payload ends within %s", what).At(b.base).Because(io.ErrUnexpectedEOF)
+	return fault.New(fault.Corrupt, "msglc", "payload ends within %s", what).At(b.base).Because(fault.Short(0))
 }
 
 // missing describes an open container and how much of it is there.

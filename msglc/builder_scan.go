@@ -164,6 +164,11 @@ func (b *tocBuilder) pairs(f *frame, p []byte, i int) int {
 // the container before it, in the same one, was too large. Tries go on only while those that failed have looked at fewer
 // bytes than have gone by, so that the whole work stays linear.
 
+// The loop is not [value.Skip], which it resembles. A leaf of thousands of bytes must not hide nesting beyond the limit, so
+// containers are counted on the way, in the third byte of a step; value.Skip has no use for that, and every reader would
+// pay for it. And a try that fails has to say how far it looked, where value.Skip says that more bytes are needed. What
+// is rare, parts of indefinite length, does go there.
+
 // step is what passing over a value does by its first byte: advance by the low byte, add the second byte less one to
 // the values to come, add the third to the containers and tags seen.
 type step uint32

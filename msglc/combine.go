@@ -18,19 +18,19 @@ type Part struct {
 	Value  any
 }
 
-// Combine makes one archive of several: a map of parts by their names when named is true, else a list
+// Combine makes one archive of several: a list, or a map of parts by their names
 // (docs/format/msglc.md, "Combined archives"). The archives are copied byte for byte, whatever their codec, and just
 // they, not what follows them in an object; the codec of the options is that of the new header and table of contents.
 //
 // All parts are looked at before anything is written. No parts, a name in a list and a part of two sources are
 // [fault.Invalid], a name that occurs twice is [fault.Conflict], a part that is no archive, has another magic than the
 // options say or ends early is [fault.Corrupt].
-func Combine(ctx context.Context, dst Target, named bool, parts []Part, o *WriteOptions) error {
-	s, err := o.settings()
+func Combine(ctx context.Context, dst Target, parts []Part, o *CombineOptions) error {
+	s, err := o.write().settings()
 	if err != nil {
 		return err
 	}
-	c := combiner{ctx: ctx, s: s, dst: dst, isMap: named}
+	c := combiner{ctx: ctx, s: s, dst: dst, isMap: o.named()}
 	if err := c.check(parts); err != nil {
 		return err
 	}

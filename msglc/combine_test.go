@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/spilehq/spile/fault"
 	"github.com/spilehq/spile/source"
 	"github.com/spilehq/spile/value"
@@ -55,12 +57,12 @@ func TestCombineCopiesTheArchiveOnly(t *testing.T) {
 	done := int64(0)
 	o := &WriteOptions{Progress: func(n int64) { done = n }}
 	var got buffer
-	err = Combine(t.Context(), &got, true, []Part{
+	err = Combine(t.Context(), &got, []Part{
 		{Name: "", Object: source.Memory("one.msg", append(bytes.Clone(one), "trailing"...))},
 		{Name: "two", Reader: r},
 		{Name: "three", Value: value.OrderedMap{{Key: "x", Value: int64(3)}}},
 		{Name: "null"},
-	}, o)
+	}, &CombineOptions{Named: true, WriteOptions: *o})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +130,7 @@ func TestCombineRefuses(t *testing.T) {
 		"reader, raw":          {false, []Part{{Reader: raw}}, fault.Invalid},
 	} {
 		var b buffer
-		if err := Combine(t.Context(), &b, c.named, c.parts, nil); !errors.Is(err, c.class) {
+		if err := Combine(t.Context(), &b, c.parts, &CombineOptions{Named: c.named}); !errors.Is(err, c.class) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if len(b) > 0 {
@@ -141,7 +143,7 @@ func TestAppendRefuses(t *testing.T) {
 	part := func(v any) source.Object { return archiveObject(t, v, nil) }
 	write := func(named bool, name string) []byte {
 		var b buffer
-		if err := Combine(t.Context(), &b, named, []Part{{Name: name, Object: part("old")}}, nil); err != nil {
+		if err := Combine(t.Context(), &b, []Part{{Name: name, Object: part("old")}}, &CombineOptions{Named: named}); err != nil {
 			t.Fatal(err)
 		}
 		return b
@@ -153,30 +155,30 @@ func TestAppendRefuses(t *testing.T) {
 		file  []byte
 		named bool
 		part  Part
-		o     *WriteOptions
+		o     WriteOptions
 		class error
 	}{
-		"a name in list mode":    {list, true, Part{Name: "x", Object: part("new")}, nil, fault.Invalid},
-		"list mode with a name":  {list, false, Part{Name: "x", Object: part("new")}, nil, fault.Invalid},
-		"no name in dict mode":   {dict, false, Part{Object: part("new")}, nil, fault.Invalid},
-		"a name that is there":   {dict, true, Part{Name: "old", Object: part("new")}, nil, fault.Conflict},
-		"another codec":          {list, false, Part{Object: part("new")}, &WriteOptions{Codec: value.CBOR}, fault.UnsupportedCodec},
-		"another magic":          {list, false, Part{Object: part("new")}, &WriteOptions{Magic: []byte("x")}, fault.Corrupt},
-		"not combined":           {archiveOf(t, []byte{1}, nil), false, Part{Object: part("new")}, nil, fault.Invalid},
-		"not combined, a table":  {archiveOf(t, []byte{0x91, 0xa1, 'x'}, &WriteOptions{Threshold: 1}), false, Part{Object: part("new")}, nil, fault.Invalid},
-		"a node among offsets":   {mixed, false, Part{Object: part("new")}, nil, fault.Invalid},
-		"a child in the table":   {outside, false, Part{Object: part("new")}, nil, fault.Corrupt},
-		"a broken part":          {list, false, Part{Object: source.Memory("x", make([]byte, 200))}, nil, fault.Corrupt},
-		"a file that was cut":    {list[:len(list)-1], false, Part{Object: part("new")}, nil, fault.Corrupt},
-		"an empty file":          {nil, false, Part{Object: part("new")}, nil, fault.Corrupt},
-		"a value with no coding": {list, false, Part{Value: func() {}}, nil, fault.Invalid},
+		"a name in list mode":    {list, true, Part{Name: "x", Object: part("new")}, WriteOptions{}, fault.Invalid},
+		"list mode with a name":  {list, false, Part{Name: "x", Object: part("new")}, WriteOptions{}, fault.Invalid},
+		"no name in dict mode":   {dict, false, Part{Object: part("new")}, WriteOptions{}, fault.Invalid},
+		"a name that is there":   {dict, true, Part{Name: "old", Object: part("new")}, WriteOptions{}, fault.Conflict},
+		"another codec":          {list, false, Part{Object: part("new")}, WriteOptions{Codec: value.CBOR}, fault.UnsupportedCodec},
+		"another magic":          {list, false, Part{Object: part("new")}, WriteOptions{Magic: []byte("x")}, fault.Corrupt},
+		"not combined":           {archiveOf(t, []byte{1}, nil), false, Part{Object: part("new")}, WriteOptions{}, fault.Invalid},
+		"not combined, a table":  {archiveOf(t, []byte{0x91, 0xa1, 'x'}, &WriteOptions{Threshold: 1}), false, Part{Object: part("new")}, WriteOptions{}, fault.Invalid},
+		"a node among offsets":   {mixed, false, Part{Object: part("new")}, WriteOptions{}, fault.Invalid},
+		"a child in the table":   {outside, false, Part{Object: part("new")}, WriteOptions{}, fault.Corrupt},
+		"a broken part":          {list, false, Part{Object: source.Memory("x", make([]byte, 200))}, WriteOptions{}, fault.Corrupt},
+		"a file that was cut":    {list[:len(list)-1], false, Part{Object: part("new")}, WriteOptions{}, fault.Corrupt},
+		"an empty file":          {nil, false, Part{Object: part("new")}, WriteOptions{}, fault.Corrupt},
+		"a value with no coding": {list, false, Part{Value: func() {}}, WriteOptions{}, fault.Invalid},
 	} {
 		dir := t.TempDir()
 		path := filepath.Join(dir, "combined.msg")
 		if err := os.WriteFile(path, c.file, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if err := Append(t.Context(), path, c.named, []Part{c.part}, c.o); !errors.Is(err, c.class) {
+		if err := Append(t.Context(), path, []Part{c.part}, &CombineOptions{Named: c.named, WriteOptions: c.o}); !errors.Is(err, c.class) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if now, err := os.ReadFile(path); err != nil || !bytes.Equal(now, c.file) {
@@ -187,7 +189,7 @@ func TestAppendRefuses(t *testing.T) {
 		}
 	}
 	missing := filepath.Join(t.TempDir(), "missing")
-	if err := Append(t.Context(), missing, false, []Part{{Object: part(int64(1))}}, nil); !errors.Is(err, fault.NotFound) {
+	if err := Append(t.Context(), missing, []Part{{Object: part(int64(1))}}, nil); !errors.Is(err, fault.NotFound) {
 		t.Errorf("missing file: %v", err)
 	}
 	if _, err := os.Stat(missing); !errors.Is(err, os.ErrNotExist) {
@@ -207,7 +209,7 @@ func TestAppendThroughLink(t *testing.T) {
 	file, link := filepath.Join(dir, "file.msg"), filepath.Join(dir, "link.msg")
 	var b buffer
 	// Bytes behind the archive are not part of it, and are gone afterwards.
-	if err := Combine(t.Context(), &b, false, []Part{{Value: "first"}}, &WriteOptions{Codec: value.CBOR}); err != nil {
+	if err := Combine(t.Context(), &b, []Part{{Value: "first"}}, &CombineOptions{WriteOptions: WriteOptions{Codec: value.CBOR}}); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(file, append(b, "stale"...), 0o640); err != nil {
@@ -216,7 +218,7 @@ func TestAppendThroughLink(t *testing.T) {
 	if err := os.Symlink("file.msg", link); err != nil {
 		t.Skip(err)
 	}
-	if err := Append(t.Context(), link, false, []Part{{Value: "second"}, {Value: "third"}}, nil); err != nil {
+	if err := Append(t.Context(), link, []Part{{Value: "second"}, {Value: "third"}}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if target, err := os.Readlink(link); err != nil || target != "file.msg" {
@@ -243,7 +245,7 @@ func TestAppendChild(t *testing.T) {
 		t.Skip("run by TestAppendKilled")
 	}
 	for {
-		if err := Append(t.Context(), path, false, []Part{{Value: strings.Repeat("x", 100_000)}}, nil); err != nil {
+		if err := Append(t.Context(), path, []Part{{Value: strings.Repeat("x", 100_000)}}, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -256,7 +258,7 @@ func TestAppendKilled(t *testing.T) {
 	}
 	path := filepath.Join(t.TempDir(), "combined.msg")
 	var b buffer
-	if err := Combine(t.Context(), &b, false, []Part{{Value: "first"}}, nil); err != nil {
+	if err := Combine(t.Context(), &b, []Part{{Value: "first"}}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(path, b, 0o600); err != nil {
@@ -293,13 +295,78 @@ func TestLongMagic(t *testing.T) {
 	o := &WriteOptions{Magic: []byte("msglc-2024-and-30-bytes-in-all")}
 	part := source.Memory("part.msg", dumps(t, "x", o))
 	var whole, mended buffer
-	if err := Combine(t.Context(), &whole, false, []Part{{Object: part}}, o); err != nil {
+	if err := Combine(t.Context(), &whole, []Part{{Object: part}}, &CombineOptions{WriteOptions: *o}); err != nil {
 		t.Error(err)
 	}
 	if err := Repair(t.Context(), &mended, part, o); err != nil {
 		t.Error(err)
 	}
-	if err := Combine(t.Context(), &whole, false, []Part{{Object: part}}, nil); !errors.Is(err, fault.UnsupportedVersion) {
+	if err := Combine(t.Context(), &whole, []Part{{Object: part}}, nil); !errors.Is(err, fault.UnsupportedVersion) {
 		t.Errorf("error %v", err)
+	}
+}
+
+// TestAppendsAtOnce: no part is lost.
+func TestAppendsAtOnce(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "combined.msg")
+	var b buffer
+	if err := Combine(t.Context(), &b, []Part{{Value: "first"}}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if f, err := lockFile(t.Context(), path); err != nil || f == nil {
+		t.Skip("no locks here: ", err)
+	} else {
+		ctx, cancel := context.WithTimeout(t.Context(), 3*lockPause)
+		defer cancel()
+		if err := Append(ctx, path, []Part{{Value: "late"}}, nil); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("a file that is locked: %v", err)
+		}
+		f.Close()
+	}
+	const writers, each = 4, 8
+	var g errgroup.Group
+	for w := range writers {
+		g.Go(func() error {
+			for i := range each {
+				if err := Append(t.Context(), path, []Part{{Value: int64(w*each + i)}}, nil); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	p, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := checked(t, p, nil).Root().Value(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := make(map[any]bool)
+	for _, x := range v.([]any) {
+		seen[x] = true
+	}
+	if len(v.([]any)) != 1+writers*each || len(seen) != 1+writers*each {
+		t.Errorf("%d parts, %d of them different", len(v.([]any)), len(seen))
+	}
+}
+
+func TestNewWriterStops(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	w, err := NewWriter(ctx, new(buffer), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	w.Write([]byte{0xc0})
+	if err := w.Close(); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
 	}
 }

@@ -62,7 +62,7 @@ func ExampleNewWriter() {
 		log.Fatal(err)
 	}
 	defer f.Abort()
-	w, err := msglc.NewWriter(f, &msglc.WriteOptions{Codec: value.CBOR})
+	w, err := msglc.NewWriter(context.Background(), f, &msglc.WriteOptions{Codec: value.CBOR})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -110,13 +110,13 @@ func ExampleAppend() {
 		log.Fatal(err)
 	}
 	defer f.Abort()
-	if err := msglc.Combine(ctx, f, true, []msglc.Part{{Name: "survey", Object: sample()}}, nil); err != nil {
+	if err := msglc.Combine(ctx, f, []msglc.Part{{Name: "survey", Object: sample()}}, &msglc.CombineOptions{Named: true}); err != nil {
 		log.Fatal(err)
 	}
 	if err := f.Commit(); err != nil {
 		log.Fatal(err)
 	}
-	if err := msglc.Append(ctx, path, true, []msglc.Part{{Name: "note", Value: "added"}}, nil); err != nil {
+	if err := msglc.Append(ctx, path, []msglc.Part{{Name: "note", Value: "added"}}, &msglc.CombineOptions{Named: true}); err != nil {
 		log.Fatal(err)
 	}
 	printFile(path)

@@ -48,7 +48,7 @@ func TestExtractEverything(t *testing.T) {
 
 func archive(payload []byte, o *WriteOptions) ([]byte, error) {
 	var b buffer
-	w, err := NewWriter(&b, o)
+	w, err := NewWriter(context.Background(), &b, o)
 	if err != nil {
 		return nil, err
 	}
@@ -132,7 +132,7 @@ func TestExtractPartsAndSlices(t *testing.T) {
 	ctx := t.Context()
 	one := archiveOf(t, appendTyped(nil, value.CBOR, []any{int64(1), "x", int64(3)}), &WriteOptions{Codec: value.CBOR})
 	var b buffer
-	err := Combine(ctx, &b, false, []Part{{Object: source.Memory("one", one)}, {Value: "two"}}, nil)
+	err := Combine(ctx, &b, []Part{{Object: source.Memory("one", one)}, {Value: "two"}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -122,7 +122,7 @@ func TestSmallCache(t *testing.T) {
 		children = append(children, Part{Object: source.Memory("child", file)})
 	}
 	var all buffer
-	if err := Combine(t.Context(), &all, false, children, nil); err != nil {
+	if err := Combine(t.Context(), &all, children, nil); err != nil {
 		t.Fatal(err)
 	}
 	r = open(t, all, &Options{CacheBytes: bound})

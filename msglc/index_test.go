@@ -49,7 +49,7 @@ func TestWriterFaults(t *testing.T) {
 	} {
 		for _, size := range []int{1, 1000} {
 			var b buffer
-			w, err := NewWriter(&b, c.o)
+			w, err := NewWriter(t.Context(), &b, c.o)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -77,7 +77,7 @@ func TestWriterFaults(t *testing.T) {
 
 func TestWriterAfterClose(t *testing.T) {
 	var b buffer
-	w, err := NewWriter(&b, nil)
+	w, err := NewWriter(t.Context(), &b, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,12 +103,12 @@ func TestOptionsRefused(t *testing.T) {
 	} {
 		obj := source.Memory("x", []byte{1})
 		for name, f := range map[string]func() error{
-			"writer":  func() error { _, err := NewWriter(new(buffer), &o); return err },
+			"writer":  func() error { _, err := NewWriter(t.Context(), new(buffer), &o); return err },
 			"dumps":   func() error { _, err := Dumps(1, &o); return err },
 			"dump":    func() error { return Dump(t.Context(), filepath.Join(t.TempDir(), "x"), 1, &o) },
 			"index":   func() error { return Index(t.Context(), new(buffer), obj, &o) },
 			"sidecar": func() error { return WriteSidecar(t.Context(), new(buffer), obj, &o) },
-			"combine": func() error { return Combine(t.Context(), new(buffer), false, []Part{{}}, &o) },
+			"combine": func() error { return Combine(t.Context(), new(buffer), []Part{{}}, &CombineOptions{WriteOptions: o}) },
 			"repair":  func() error { return Repair(t.Context(), new(buffer), obj, &o) },
 			"salvage": func() error { _, err := Salvage(t.Context(), new(buffer), obj, &o); return err },
 		} {
@@ -141,7 +141,7 @@ func TestTargetFails(t *testing.T) {
 		for name, f := range map[string]func(dst Target) error{
 			"index": func(dst Target) error { return Index(t.Context(), dst, obj, nil) },
 			"combine": func(dst Target) error {
-				return Combine(t.Context(), dst, false, []Part{{Object: source.Memory("x", whole)}}, nil)
+				return Combine(t.Context(), dst, []Part{{Object: source.Memory("x", whole)}}, nil)
 			},
 			"repair": func(dst Target) error { return Repair(t.Context(), dst, source.Memory("x", whole), nil) },
 			"salvage": func(dst Target) error {
@@ -174,7 +174,7 @@ func TestIndexKeepsTheBytes(t *testing.T) {
 	}
 	bad := source.Memory("in.msgpack", payload[:20])
 	err := Index(t.Context(), new(buffer), bad, nil)
-	if want := "msglc: in.msgpack: payload ends within a value: unexpected EOF (offset 0x14)"; err == nil || err.Error() != want {
+	if want := "msglc: in.msgpack: payload ends within a value (offset 0x14)"; err == nil || err.Error() != want {
 		t.Errorf("%v, expected %s", err, want)
 	}
 }

@@ -38,6 +38,21 @@ type WriteOptions struct {
 	Progress func(done int64)
 }
 
+// CombineOptions are the options of [Combine] and [Append]. Nil and the zero value mean the defaults: a list.
+type CombineOptions struct {
+	WriteOptions
+	Named bool // the parts are a map by their names, else a list
+}
+
+func (o *CombineOptions) write() *WriteOptions {
+	if o == nil {
+		return nil
+	}
+	return &o.WriteOptions
+}
+
+func (o *CombineOptions) named() bool { return o != nil && o.Named }
+
 // writeSettings are validated options.
 type writeSettings struct {
 	codec              value.Codec

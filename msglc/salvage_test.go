@@ -276,7 +276,7 @@ func TestRepairCombined(t *testing.T) {
 			parts = append(parts, p)
 		}
 		var b buffer
-		if err := Combine(t.Context(), &b, named, parts, nil); err != nil {
+		if err := Combine(t.Context(), &b, parts, &CombineOptions{Named: named}); err != nil {
 			t.Fatal(err)
 		}
 		good := []byte(b)

@@ -2,10 +2,10 @@ package msglc
 
 import (
 	"encoding/binary"
-	"io"
-	"os"
+	"errors"
 
 	"github.com/spilehq/spile/fault"
+	"github.com/spilehq/spile/internal/scratch"
 )
 
 // A tape holds the table of contents while it is made: one record a node, a node before its children, in a map each
@@ -41,12 +41,11 @@ const tapeBound = 16 << 20
 // tape is an append-only run of bytes that can be cut back. What is beyond the bound, the older part, goes to a
 // temporary file.
 type tape struct {
-	dir    string
-	bound  int
-	mem    []byte // the bytes from base on
-	base   int64
-	file   *os.File // nil until the bound was passed
-	remove string   // the name of file where the system does not let it go while it is open
+	dir   string
+	bound int
+	mem   []byte // the bytes from base on
+	base  int64
+	file  *scratch.File // nil until the bound was passed
 }
 
 func (t *tape) size() int64 { return t.base + int64(len(t.mem)) }
@@ -159,14 +158,11 @@ func (t *tape) settle() error {
 
 func (t *tape) spill() error {
 	if t.file == nil {
-		f, err := os.CreateTemp(t.dir, "spile-toc-*")
+		f, err := scratch.Create(t.dir)
 		if err != nil {
 			return t.failed(err)
 		}
 		t.file = f
-		if err := os.Remove(f.Name()); err != nil { // a system that keeps open files by name
-			t.remove = f.Name()
-		}
 	}
 	// What stays is what is most likely cut off again.
 	n := len(t.mem) - t.bound/4
@@ -190,9 +186,6 @@ func (t *tape) close() {
 		return
 	}
 	t.file.Close()
-	if t.remove != "" {
-		os.Remove(t.remove)
-	}
 	t.file = nil
 }
 
@@ -208,6 +201,8 @@ type tapeReader struct {
 	pos int
 	own []byte // the memory for what comes from the file
 }
+
+var errShortTape = errors.New("it is shorter than what was written")
 
 // tapeWindow is how much is read back from the file at once.
 const tapeWindow = 64 << 10
@@ -263,7 +258,7 @@ func (r *tapeReader) some(n int64) ([]byte, error) {
 	p := r.buf[r.pos:]
 	p = p[:min(int64(len(p)), n)]
 	if len(p) == 0 {
-		return nil, r.t.failed(io.ErrUnexpectedEOF)
+		return nil, r.t.failed(errShortTape)
 	}
 	r.pos += len(p)
 	return p, nil
@@ -276,7 +271,7 @@ func (r *tapeReader) number() (int64, error) {
 	}
 	v, n := binary.Uvarint(r.buf[r.pos:])
 	if n <= 0 {
-		return 0, r.t.failed(io.ErrUnexpectedEOF)
+		return 0, r.t.failed(errShortTape)
 	}
 	r.pos += n
 	return int64(v), nil
@@ -312,7 +307,7 @@ func (r *tapeReader) record() (rec record, err error) {
 	}
 	p := r.buf[r.pos:]
 	if len(p) == 0 {
-		return rec, r.t.failed(io.ErrUnexpectedEOF)
+		return rec, r.t.failed(errShortTape)
 	}
 	op := p[0]
 	switch {

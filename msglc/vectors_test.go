@@ -308,7 +308,7 @@ func appendTyped(dst []byte, c value.Codec, v any) []byte {
 func archiveOf(t testing.TB, payload []byte, o *WriteOptions) []byte {
 	t.Helper()
 	var b buffer
-	w, err := NewWriter(&b, o)
+	w, err := NewWriter(t.Context(), &b, o)
 	if err != nil {
 		t.Fatal(err)
 	}

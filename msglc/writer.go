@@ -23,7 +23,7 @@ const writeChunk = 256 << 10
 // Writer writes one archive: it copies the payload, which comes as bytes, and makes the table of contents beside it
 // (docs/format/msglc.md, "Writing"). The payload is kept as it is, whatever valid encoding it has.
 //
-//	w, err := msglc.NewWriter(target, nil)
+//	w, err := msglc.NewWriter(ctx, target, nil)
 //	if err != nil {
 //		return err
 //	}
@@ -36,7 +36,7 @@ const writeChunk = 256 << 10
 // Memory does not grow with the payload: a table of contents longer than about 16 MiB in its packed form goes to a
 // temporary file until the end. A Writer is not safe for concurrent use.
 type Writer struct {
-	ctx  context.Context // of the function the writer serves; a writer has no other place for one
+	ctx  context.Context // that of NewWriter: Write has no place for one
 	dst  Target
 	s    writeSettings
 	toc  *tocBuilder
@@ -45,13 +45,13 @@ type Writer struct {
 	err  error  // the first failure; errClosed after Close
 }
 
-// NewWriter begins an archive. Options that cannot be are an error of class [fault.Invalid].
-func NewWriter(dst Target, o *WriteOptions) (*Writer, error) {
+// NewWriter begins an archive. When ctx ends, the writer fails with its error. Options that cannot be are an error of class [fault.Invalid].
+func NewWriter(ctx context.Context, dst Target, o *WriteOptions) (*Writer, error) {
 	s, err := o.settings()
 	if err != nil {
 		return nil, err
 	}
-	return newWriter(context.Background(), dst, s)
+	return newWriter(ctx, dst, s)
 }
 
 func newWriter(ctx context.Context, dst Target, s writeSettings) (*Writer, error) {

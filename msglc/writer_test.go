@@ -52,7 +52,7 @@ func (w *vectorWriter) make(t *testing.T, v *vector) []byte {
 	switch w.Op {
 	case "combine":
 		var b buffer
-		if err := Combine(t.Context(), &b, named, parts, w.Options.write(c)); err != nil {
+		if err := Combine(t.Context(), &b, parts, &CombineOptions{Named: named, WriteOptions: *w.Options.write(c)}); err != nil {
 			t.Fatal(err)
 		}
 		return b
@@ -61,7 +61,7 @@ func (w *vectorWriter) make(t *testing.T, v *vector) []byte {
 		if err := os.WriteFile(path, w.Base.make(t, v), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if err := Append(t.Context(), path, named, parts, &WriteOptions{Codec: c}); err != nil {
+		if err := Append(t.Context(), path, parts, &CombineOptions{Named: named, WriteOptions: WriteOptions{Codec: c}}); err != nil {
 			t.Fatal(err)
 		}
 		got, err := os.ReadFile(path)

@@ -91,7 +91,7 @@ func (o *readerAt) ReadAt(ctx context.Context, p []byte, off int64) error {
 		return nil
 	case err == nil || errors.Is(err, io.EOF):
 		return fault.New(fault.Changed, "source", "%d of %d bytes are there", n, len(p)).
-			In(o.name).At(off).Because(io.ErrUnexpectedEOF)
+			In(o.name).At(off).Because(fault.Short(0))
 	default:
 		return systemFault(o.name, err).At(off)
 	}

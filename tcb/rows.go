@@ -1,6 +1,7 @@
 package tcb
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 
@@ -118,10 +119,10 @@ func (r *Rows) value(dst []byte, c *Column, k, i, j int) ([]byte, error) {
 		}
 	case F32:
 		dst, lost, err = value.AppendJSONFloat(dst, float64(c.Float32s[j]), 32, &r.opts.JSON)
-		kind = value.LossNonFinite
+		kind = r.nonFinite()
 	case F64:
 		dst, lost, err = value.AppendJSONFloat(dst, c.Float64s[j], 64, &r.opts.JSON)
-		kind = value.LossNonFinite
+		kind = r.nonFinite()
 	case String:
 		dst, lost, err = value.AppendJSONString(dst, c.Strings[j], &r.opts.JSON)
 		kind = value.LossUTF8
@@ -129,7 +130,9 @@ func (r *Rows) value(dst []byte, c *Column, k, i, j int) ([]byte, error) {
 		return append(c.UUIDs[j].append(append(dst, '"')), '"'), nil
 	}
 	if err != nil {
-		return dst, fault.Locate(err, "", r.place(k, i), 0)
+		f, _ := errors.AsType[*fault.Error](err)
+		at := *f
+		return dst, at.On(r.place(k, i)).At(fault.NoOffset) // an offset in the value is of no use
 	}
 	if lost && r.opts.JSON.Lossless {
 		return dst, fault.New(fault.Invalid, "tcb", "%s, and nothing may be lost", kind).On(r.place(k, i))
@@ -138,6 +141,14 @@ func (r *Rows) value(dst []byte, c *Column, k, i, j int) ([]byte, error) {
 		r.opts.Losses.Add(kind, r.place(k, i), fault.NoOffset)
 	}
 	return dst, nil
+}
+
+// nonFinite is the loss of a float that has no JSON form.
+func (r *Rows) nonFinite() value.LossKind {
+	if r.opts.JSON.NonFinite == value.NonFiniteNull {
+		return value.LossNonFinite
+	}
+	return value.LossNonFiniteText
 }
 
 // place names a cell in messages.

@@ -175,8 +175,13 @@ func TestReadVectors(t *testing.T) {
 				}
 			}
 			sameRows(t, columns, nil, o, v.Rows)
-			if losses.Count() != int64(v.InvalidUTF8) {
-				t.Errorf("%d strings were no UTF-8, want %d", losses.Count(), v.InvalidUTF8)
+			for loss := range losses.All() {
+				if loss.Kind == value.LossUTF8 && loss.Count != int64(v.InvalidUTF8) || loss.Kind != value.LossUTF8 && !v.NonFinite {
+					t.Errorf("%s, want %d strings that are no UTF-8, and NaN: %t", loss, v.InvalidUTF8, v.NonFinite)
+				}
+			}
+			if (losses.Count() > 0) != (v.NonFinite || v.InvalidUTF8 > 0) {
+				t.Errorf("%d losses", losses.Count())
 			}
 			if v.NonFinite || v.InvalidUTF8 > 0 {
 				p := NewRows(columns, nil, nil)

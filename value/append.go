@@ -163,7 +163,7 @@ func intRange(n *big.Int) error {
 	if n.BitLen() <= 256 {
 		text = "integer " + n.String()
 	}
-	return fault.New(fault.Invalid, "value", "%s, msgpack holds -2^63 to 2^64-1", text)
+	return fault.New(fault.Invalid, "value", "%s, msgpack holds -2^63 to 2^64-1", text).Because(PermitCodec)
 }
 
 // AppendFloat64 appends a float in nine bytes; only in CBOR NaN and the infinities take three, and all NaN are one.

@@ -65,7 +65,7 @@ func (c Codec) check() error {
 // notEmpty turns the end of the input before the first byte into a fault.
 func notEmpty(err error) error {
 	if err == io.EOF {
-		return errTruncated(0, "a value")
+		return errTruncated(0, "a value", 1)
 	}
 	return err
 }

@@ -64,6 +64,7 @@ func TestUnmarshal(t *testing.T) {
 		{"number, integral float", 1.0, Number("1.0")},
 		{"number, -0.0", math.Copysign(0, -1), Number("-0.0")},
 		{"number, large float", 1e100, Number("1e+100")},
+		{"number, shortest float", 1152921504606846976.0, Number("1152921504606847000.0")},
 		{"raw", []any{1, "a"}, Raw{Msgpack, []byte{0x92, 1, 0xa1, 'a'}}},
 		{"raw fields", map[string]any{"a": []any{1}}, map[string]Raw{"a": {Msgpack, []byte{0x91, 1}}}},
 		{"ext", ExtValue{3, []byte{1}}, ExtValue{3, []byte{1}}},

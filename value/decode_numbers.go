@@ -142,18 +142,9 @@ func (d *decoder) fillFloat(s *Scanner, p *plan, dst reflect.Value) error {
 		}
 	case numberClass:
 		if !math.IsNaN(f) && !math.IsInf(f, 0) {
-			dst.SetString(floatText(f))
+			dst.SetString(string(appendFloat(nil, f, 64)))
 			return nil
 		}
 	}
 	return d.mismatch(s, p)
-}
-
-// floatText gives the shortest text that reads back as f and shows that it is a float.
-func floatText(f float64) string {
-	text := strconv.FormatFloat(f, 'g', -1, 64)
-	if f == math.Trunc(f) && math.Abs(f) < 1e21 {
-		text = strconv.FormatFloat(f, 'f', 1, 64)
-	}
-	return text
 }

@@ -7,11 +7,13 @@ import (
 	"math/big"
 	"reflect"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 	"unicode/utf8"
 
 	"github.com/spilehq/spile/fault"
+	"github.com/spilehq/spile/internal/keyset"
 )
 
 // Append appends the encoding of v to dst. The result is fixed by v and the codec alone.
@@ -81,10 +83,16 @@ type encoder struct {
 
 	pairs  []namedPair // of the maps being written, the innermost last
 	shapes [shapeSlots]shapeSlot
-	keys   []byte // encoded keys
+	keys   []byte // encoded keys of a Go map
+	seen   keyset.Set
+	maps   int64 // with keys in seen
 }
 
-var encoders = sync.Pool{New: func() any { return new(encoder) }}
+var encoders = sync.Pool{New: func() any {
+	e := new(encoder)
+	e.seen.SetMode(keyset.Log)
+	return e
+}}
 
 // release gives e back without anything of the value.
 func (e *encoder) release() {
@@ -98,6 +106,13 @@ func (e *encoder) release() {
 	}
 	if cap(e.keys) > flushSize {
 		e.keys = nil
+	}
+	if e.maps > 0 {
+		if e.seen.Reset(keyset.Log); e.seen.Memory() > 1<<20 {
+			e.seen = keyset.Set{}
+			e.seen.SetMode(keyset.Log)
+		}
+		e.maps = 0
 	}
 	e.dst, e.w, e.depth, e.path, e.pairs, e.keys = e.dst[:0], nil, 0, nil, e.pairs[:0], e.keys[:0]
 	encoders.Put(e)
@@ -278,14 +293,14 @@ func (e *encoder) content(b []byte) error {
 // fits refuses lengths that msgpack cannot write.
 func (e *encoder) fits(what string, n int) error {
 	if e.c == Msgpack && uint64(n) > math.MaxUint32 {
-		return invalid("%s of length %d, msgpack holds up to 2^32-1", what, n)
+		return fault.New(fault.Invalid, "value", "%s of length %d, msgpack holds up to 2^32-1", what, n).Because(PermitCodec)
 	}
 	return nil
 }
 
 func (e *encoder) has(c Codec, what string) error {
 	if e.c != c {
-		return invalid("%s, which %s has not", what, e.c)
+		return fault.New(fault.Invalid, "value", "%s, which %s has not", what, e.c).Because(PermitCodec)
 	}
 	return nil
 }
@@ -378,11 +393,11 @@ func invalidEncoded(err error) error {
 // number encodes the number that a text names.
 func (e *encoder) number(n Number) error {
 	s := string(n)
-	if i, err := strconv.ParseInt(s, 10, 64); err == nil {
+	integer, ok := numberSyntax(s)
+	if i, err := strconv.ParseInt(s, 10, 64); ok && err == nil {
 		e.dst = AppendInt(e.dst, e.c, i)
 		return nil
 	}
-	integer, ok := numberSyntax(s)
 	if !ok {
 		return invalid("number %q is none", cutText(s))
 	}
@@ -408,37 +423,15 @@ const maxNumber = maxBigBytes * 5 / 2
 // numberSyntax reports whether s is a JSON number, and whether it has neither a point nor an exponent. Leading zeros
 // are allowed.
 func numberSyntax(s string) (integer, ok bool) {
-	digits := func() bool {
-		n := 0
-		for n < len(s) && s[n] >= '0' && s[n] <= '9' {
-			n++
-		}
-		s = s[n:]
-		return n > 0
-	}
-	if s != "" && s[0] == '-' {
+	s = strings.TrimPrefix(s, "-")
+	for len(s) > 1 && s[0] == '0' && s[1]-'0' < 10 {
 		s = s[1:]
 	}
-	if !digits() {
+	if s == "" || s[0] == '-' {
 		return false, false
 	}
-	integer = true
-	if s != "" && s[0] == '.' {
-		integer, s = false, s[1:]
-		if !digits() {
-			return false, false
-		}
-	}
-	if s != "" && (s[0] == 'e' || s[0] == 'E') {
-		integer, s = false, s[1:]
-		if s != "" && (s[0] == '-' || s[0] == '+') {
-			s = s[1:]
-		}
-		if !digits() {
-			return false, false
-		}
-	}
-	return integer, s == ""
+	n := scanNumber([]byte(s))
+	return !n.float, n.bad == 0 && n.size == len(s)
 }
 
 // cutText keeps a message short.

@@ -32,7 +32,7 @@ func ExampleAppend() {
 // An array of a million items and a map are written without being in memory.
 func ExampleWrite() {
 	squares := value.Seq{Len: 1_000_000, Items: func(yield func(any) bool) {
-		for i := range 1_000_000 {
+		for i := range int64(1_000_000) {
 			if !yield(i * i) {
 				return
 			}

@@ -142,9 +142,13 @@ func ReadHead(c Codec, p []byte) (Head, error) {
 	return h, nil
 }
 
-// maxLength is more than any length that bytes can back, and small enough that sums of a few lengths do not overflow. (A
-// build for 32 bits refuses what is longer than 256 MiB.)
-const maxLength = math.MaxInt / 8
+const (
+	// maxLength is small enough that sums of a few lengths do not overflow an int: a build for 32 bits refuses what is
+	// longer than 256 MiB.
+	maxLength = math.MaxInt / 8
+	// noLength is more than any length that bytes can back.
+	noLength = math.MaxInt64 / 8
+)
 
 // size is the length of the head in bytes.
 func (f *form) size() int {
@@ -184,6 +188,9 @@ func badSimple(n uint64) *fault.Error {
 }
 
 func badLength(kind Kind, n uint64) *fault.Error {
+	if n <= noLength {
+		return fault.New(fault.Limit, "value", "%s of length %d, a build for 32 bits takes up to %d", kind, n, maxLength).At(0)
+	}
 	return corrupt("%s of length %d", kind, n)
 }
 
@@ -195,9 +202,10 @@ func badOpcode(c Codec, b byte) *fault.Error {
 	return corrupt("byte 0x%02x starts no %s value", b, c)
 }
 
-// errTruncated gives the fault for input that ends within a value, at offset off.
-func errTruncated(off int64, missing string) *fault.Error {
-	return fault.New(fault.Corrupt, "value", "input ends within %s", missing).At(off).Because(io.ErrUnexpectedEOF)
+// errTruncated gives the fault for input that ends within a value, at offset off; more is the number of bytes that it is
+// short of at least, 0 where that is not known.
+func errTruncated(off int64, missing string, more int64) *fault.Error {
+	return fault.New(fault.Corrupt, "value", "input ends within %s", missing).At(off).Because(fault.Short(more))
 }
 
 // IsTruncated reports whether err says that the input ends within a value: more bytes could make it whole.

@@ -47,8 +47,9 @@ func ExampleJSONOptions() {
 	//   "true": 1
 	// }
 	// undefined written as null: once, at offset 0x7
+	// NaN or infinity written as a string: once, at offset 0x2
 	// key that is not a string written as a string: 2 times, first at offset 0x1
-	// 3 losses
+	// 4 losses
 }
 
 func ExampleDupMode() {

@@ -53,8 +53,12 @@ func FuzzJSONWriter(f *testing.F) {
 				var out bytes.Buffer
 				var losses Losses
 				w := NewJSONWriter(&out, Limits{}, &o, &losses)
-				w.slow, w.keys.limits = slow, smallKeyLimits
-				w.keys.limits.exact = math.MaxInt
+				limits := smallKeyLimits
+				if o.Dup != DupError {
+					limits.Exact = math.MaxInt
+				}
+				w.slow = slow
+				w.keys.SetLimits(limits)
 				err := io.EOF
 				if src != nil {
 					err = w.WriteSection(c, src, 0, int64(len(data)))
@@ -62,7 +66,7 @@ func FuzzJSONWriter(f *testing.F) {
 					if err = w.WriteValue(s); err == nil {
 						err = w.nothingLeft(s)
 					} else if err == io.EOF {
-						err = errTruncated(0, "a value")
+						err = errTruncated(0, "a value", 1)
 					}
 				}
 				if err == nil {
@@ -103,6 +107,7 @@ func FuzzJSONReader(f *testing.F) {
 	for _, c := range jsonReadCases {
 		f.Add([]byte(c.text))
 	}
+	f.Add([]byte("{\"\xff\":1,\"b\\ud800\":[\"\xe2\x82\"]}"))
 	for _, c := range jsonBadTexts {
 		if len(c.text) < 10000 {
 			f.Add([]byte(c.text))
@@ -116,6 +121,24 @@ func FuzzJSONReader(f *testing.F) {
 			got, gotErr := readStreamed(CBOR, text, nil, &losses, lim)
 			if fmt.Sprint(gotErr) != fmt.Sprint(err) || err == nil && (!bytes.Equal(got, enc) || losses != loss) {
 				t.Fatalf("%v: %x %v\nwant %x %v", lim, got, gotErr, enc, err)
+			}
+		}
+		replace := &JSONReadOptions{InvalidUTF8: UTF8Replace}
+		var replaced Losses
+		mended, mendErr := AppendFromJSON(nil, CBOR, text, replace, &replaced)
+		if err == nil && (mendErr != nil || !bytes.Equal(mended, enc) || replaced != loss) {
+			t.Fatalf("replaced %x %v, want %x", mended, mendErr, enc)
+		}
+		for _, lim := range smallWindows {
+			var losses Losses
+			got, gotErr := readStreamed(CBOR, text, replace, &losses, lim)
+			if fmt.Sprint(gotErr) != fmt.Sprint(mendErr) || mendErr == nil && (!bytes.Equal(got, mended) || losses != replaced) {
+				t.Fatalf("replaced, %v: %x %v\nwant %x %v", lim, got, gotErr, mended, mendErr)
+			}
+		}
+		if mendErr == nil {
+			if _, err := AppendJSON(nil, CBOR, mended, Limits{}, nil, nil); err != nil {
+				t.Fatalf("replaced %q: %v", text, err)
 			}
 		}
 		// What differs on purpose: a byte order mark, our limits, floats that are too large.

@@ -77,7 +77,7 @@ var jsonCases = []jsonCase{
 	{name: "NaN null", codec: CBOR, hex: "83 f9 7e00 fa 7f800000 fb fff0000000000000", opts: JSONOptions{NonFinite: NonFiniteNull},
 		want: "[null,null,null]", loss: "NaN 3"},
 	{name: "NaN string", codec: CBOR, hex: "83 f9 7e00 fa 7f800000 fb fff0000000000000", opts: JSONOptions{NonFinite: NonFiniteString},
-		want: `["NaN","Infinity","-Infinity"]`},
+		want: `["NaN","Infinity","-Infinity"]`, loss: "NaN-text 3"},
 
 	{name: "empty string", codec: Msgpack, hex: "a0", want: `""`},
 	{name: "escapes", codec: Msgpack, hex: "af 22 5c 2f 08 0c 0a 0d 09 00 1f 7f 3c 26 27 3e", want: `"\"\\/\b\f\n\r\t\u0000\u001f` + "\x7f" + `<&'>"`},
@@ -150,7 +150,7 @@ var jsonCases = []jsonCase{
 		want: `{"7":1,"null":2,"true":3,"1.5":4,"_w":5,"1970-01-01T00:00:00.000000000Z":6,"[1,\"\\\"\"]":7,"{\"k\":1}":8,` +
 			`"{\"$ext\":5,\"$data\":\"_w\"}":9,"-1":10,"s":11}`,
 		loss: "key 10"},
-	{name: "key NaN", codec: Msgpack, hex: "81 cb 7ff8000000000000 01", opts: JSONOptions{Keys: KeysString, NonFinite: NonFiniteString}, want: `{"NaN":1}`, loss: "key 1"},
+	{name: "key NaN", codec: Msgpack, hex: "81 cb 7ff8000000000000 01", opts: JSONOptions{Keys: KeysString, NonFinite: NonFiniteString}, want: `{"NaN":1}`, loss: "NaN-text 1 key 1"},
 	{name: "key bignum", codec: CBOR, hex: "a1 c2 49 010000000000000000 01", opts: JSONOptions{Keys: KeysString}, want: `{"18446744073709551616":1}`, loss: "key 1"},
 	{name: "key undefined", codec: CBOR, hex: "a1 f7 01", opts: JSONOptions{Keys: KeysString}, want: `{"null":1}`, loss: "undefined 1 key 1"},
 	{name: "key in key", codec: Msgpack, hex: "81 81 07 01 02", opts: JSONOptions{Keys: KeysString}, want: `{"{\"7\":1}":2}`, loss: "key 2"},
@@ -162,6 +162,18 @@ var jsonCases = []jsonCase{
 	{name: "pairs of containers", codec: Msgpack, hex: "82 82 a1 61 01 07 02 03 90 04", opts: JSONOptions{Keys: KeysPairs}, want: `[[[["a",1],[7,2]],3],[[],4]]`},
 	{name: "pairs double", codec: Msgpack, hex: "82 90 01 90 02", opts: JSONOptions{Keys: KeysPairs}, class: fault.Conflict, says: "key [] occurs twice in one map (offset 0x3)"},
 	{name: "pairs double container", codec: Msgpack, hex: "82 81 07 00 01 81 07 00 02", opts: JSONOptions{Keys: KeysPairs, Dup: DupFirst}, want: `[[[[7,0]],1]]`, loss: "pair 1"},
+	{name: "pairs of text and bytes", codec: CBOR, hex: "a4 62 5151 01 41 41 02 83 62 5151 f6 01 03 83 41 41 f7 01 04", opts: JSONOptions{Keys: KeysPairs},
+		want: `[["QQ",1],["QQ",2],[["QQ",null,1],3],[["QQ",null,1],4]]`, loss: "undefined 1"},
+	{name: "pairs of text and bytes, last", codec: CBOR, hex: "a3 62 5151 01 41 41 02 62 5151 03", opts: JSONOptions{Keys: KeysPairs, Dup: DupLast},
+		want: `[["QQ",2],["QQ",3]]`, loss: "pair 1"},
+	{name: "pairs of bytes twice", codec: CBOR, hex: "a2 41 41 01 5f 41 41 ff 02", opts: JSONOptions{Keys: KeysPairs}, class: fault.Conflict,
+		says: `key "QQ" occurs twice in one map (offset 0x4)`},
+	{name: "pairs of a number in two forms", codec: CBOR, hex: "a2 01 01 c2 41 01 02", opts: JSONOptions{Keys: KeysPairs}, class: fault.Conflict,
+		says: "key 1 occurs twice in one map (offset 0x3)"},
+	{name: "pairs of tags", codec: CBOR, hex: "a4 c1 01 01 01 02 c5 01 03 c5 c1 01 04", opts: JSONOptions{Keys: KeysPairs},
+		want: "[[1,1],[1,2],[1,3],[1,4]]", loss: "tag 4"},
+	{name: "tag before a string in a map", codec: CBOR, hex: "a2 c5 61 61 01 61 61 02", opts: JSONOptions{Keys: KeysPairs}, class: fault.Conflict,
+		says: `key "a" occurs twice in one map (offset 0x5)`},
 	{name: "pairs and last", codec: Msgpack, hex: "83 a1 61 81 01 02 07 02 a1 61 81 a1 62 03", opts: JSONOptions{Keys: KeysPairs, Dup: DupLast},
 		want: `[[7,2],["a",{"b":3}]]`, loss: "pair 1"},
 	{name: "pairs and first", codec: Msgpack, hex: "83 a1 61 80 a1 61 81 a1 62 03 a1 63 81 05 06", opts: JSONOptions{Keys: KeysPairs, Dup: DupFirst},
@@ -220,7 +232,7 @@ var jsonCases = []jsonCase{
 func lossWords(l *Losses) string {
 	var words []string
 	for loss := range l.All() {
-		word := map[LossKind]string{LossUndefined: "undefined", LossSimple: "simple", LossTag: "tag", LossNonFinite: "NaN",
+		word := map[LossKind]string{LossUndefined: "undefined", LossSimple: "simple", LossTag: "tag", LossNonFinite: "NaN", LossNonFiniteText: "NaN-text",
 			LossUTF8: "invalid", LossKey: "key", LossPair: "pair", LossDigits: "digits", LossSign: "sign"}[loss.Kind]
 		words = append(words, word, strconv.FormatInt(loss.Count, 10))
 	}
@@ -288,7 +300,7 @@ func TestJSONWriterStreams(t *testing.T) {
 			if err == nil {
 				err = w.Flush()
 			} else if err == io.EOF {
-				err = errTruncated(0, "a value")
+				err = errTruncated(0, "a value", 1)
 			}
 			c.check(t, out.String(), &loss, err)
 		})

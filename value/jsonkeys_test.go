@@ -4,17 +4,17 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"io"
 	"math/rand/v2"
 	"strings"
 	"testing"
 
 	"github.com/spilehq/spile/fault"
+	"github.com/spilehq/spile/internal/keyset"
 )
 
 // smallKeyLimits makes every way through the tracker short: 40 keys are kept, further ones go to the filter.
-var smallKeyLimits = keyLimits{exact: 40 * (entrySize + 8), filtered: 40 * (entrySize + 8), filter: 1 << 10, suspects: 100}
+var smallKeyLimits = keyset.Limits{Exact: 40 * (keyset.EntrySize + 8), Reread: 40 * (keyset.EntrySize + 8), Filter: 1 << 10, Suspects: 100}
 
 // keyMap is a msgpack map of n keys, k0 to kn-1, with values that hold maps of their own; again is a key at its end.
 func keyMap(n int, again string) []byte {
@@ -49,7 +49,7 @@ func TestManyKeys(t *testing.T) {
 				fmt.Sscanf(again, "k%d", &i)
 				double = i < n
 			}
-			for _, limits := range []keyLimits{defaultKeyLimits, smallKeyLimits} {
+			for _, limits := range []keyset.Limits{keyset.DefaultLimits, smallKeyLimits} {
 				check := func(how string, err error) {
 					t.Helper()
 					switch {
@@ -65,20 +65,28 @@ func TestManyKeys(t *testing.T) {
 					}
 				}
 				w := NewJSONWriter(io.Discard, Limits{}, nil, nil)
-				w.keys.limits = limits
+				w.keys.SetLimits(limits)
 				check("memory", w.WriteValue(NewScanner(Msgpack, data, Limits{})))
 				w = NewJSONWriter(io.Discard, Limits{}, nil, nil)
-				w.keys.limits = limits
+				w.keys.SetLimits(limits)
 				check("section", w.WriteSection(Msgpack, bytes.NewReader(data), 0, int64(len(data))))
 				if n > 10000 && len(data) <= smallSection {
 					t.Fatal("that section is read in one piece")
 				}
 				w = NewJSONWriter(io.Discard, Limits{}, nil, nil)
-				w.keys.limits = limits
+				w.keys.SetLimits(limits)
 				s := NewScanner(Msgpack, data, Limits{})
 				s.Next()
 				w.BeginArray()
 				check("inside a container", w.WriteValue(s))
+				w = NewJSONWriter(io.Discard, Limits{}, nil, nil)
+				w.keys.SetLimits(limits)
+				check("stream", w.WriteValue(NewStream(Msgpack, bytes.NewReader(data), -1, Limits{})))
+				for _, to := range []Codec{Msgpack, CBOR} {
+					x := transcoder{to: to, from: Msgpack, w: io.Discard, open: func() *Scanner { return NewScanner(Msgpack, data, Limits{}) }}
+					x.keys.SetLimits(limits)
+					check("transcode", x.run())
+				}
 			}
 			for _, mode := range []DupMode{DupFirst, DupLast} {
 				var loss Losses
@@ -116,115 +124,109 @@ func keyMapText(n int, again string, mode DupMode) string {
 }
 
 func TestKeyLimit(t *testing.T) {
-	data := keyMap(5000, "")
-	w := NewJSONWriter(io.Discard, Limits{}, nil, nil)
-	w.keys.limits = smallKeyLimits
-	if err := w.WriteValue(NewStream(Msgpack, bytes.NewReader(data), -1, Limits{})); !errors.Is(err, fault.Limit) {
-		t.Errorf("a stream with too many keys: %v", err)
-	}
-	w = NewJSONWriter(io.Discard, Limits{}, &JSONOptions{Dup: DupFirst}, nil)
-	w.keys.limits = smallKeyLimits
-	if err := w.WriteValue(NewScanner(Msgpack, data, Limits{})); !errors.Is(err, fault.Limit) {
+	w := NewJSONWriter(io.Discard, Limits{}, &JSONOptions{Dup: DupFirst}, nil)
+	w.keys.SetLimits(smallKeyLimits)
+	if err := w.WriteValue(NewScanner(Msgpack, keyMap(5000, ""), Limits{})); !errors.Is(err, fault.Limit) {
 		t.Errorf("first with too many keys: %v", err)
 	}
 }
 
-// TestKeyTracker compares the tracker with a Go map, over maps that are nested at random.
-func TestKeyTracker(t *testing.T) {
-	r := rand.New(rand.NewPCG(7, 0))
-	var tr keyTracker
-	tr.reset()
-	for range 50 {
-		type frame struct {
-			m    mapKeys
-			have map[string]bool
+// TestManyKeysOfACaller: a map of the caller with values that are read in other ways meanwhile.
+func TestManyKeysOfACaller(t *testing.T) {
+	inner := keyMap(100, "")
+	for _, again := range []int{-1, 0, 70, 2998} {
+		w := NewJSONWriter(io.Discard, Limits{}, nil, nil)
+		w.keys.SetLimits(smallKeyLimits)
+		w.At("", 0)
+		if err := w.BeginMap(false); err != nil {
+			t.Fatal(err)
 		}
-		open := []*frame{{have: map[string]bool{}}}
-		tr.begin(&open[0].m, 0)
-		for i := range 2000 {
-			top := open[len(open)-1]
-			switch n := r.IntN(100); {
-			case n < 5 && len(open) < 20:
-				f := &frame{have: map[string]bool{}}
-				tr.begin(&f.m, int64(i))
-				open = append(open, f)
-			case n < 8 && len(open) > 1:
-				tr.end(&top.m)
-				open = open[:len(open)-1]
-			default:
-				key := fmt.Sprint(r.IntN(1 << r.IntN(12)))
-				twin, err := tr.add(&top.m, []byte(key), int64(i))
-				if err != nil || (twin != nil) != top.have[key] {
-					t.Fatalf("key %s: %v, %v, want %v", key, twin, err, top.have[key])
-				}
-				top.have[key] = true
+		var err error
+		for i := range 3000 {
+			n := i
+			if i == 2999 && again >= 0 {
+				n = again
+			}
+			w.At("", int64(10*i))
+			if _, err = w.Key(Msgpack, AppendString(nil, Msgpack, fmt.Sprint("k", n))); err != nil {
+				break
+			}
+			if i%2 == 0 {
+				err = w.WriteValue(NewScanner(Msgpack, inner, Limits{}))
+			} else {
+				err = w.WriteValue(NewStream(Msgpack, bytes.NewReader(inner), -1, Limits{}))
+			}
+			if err != nil { // it may be found now
+				break
 			}
 		}
-		for len(open) > 0 {
-			tr.end(&open[len(open)-1].m)
-			open = open[:len(open)-1]
+		if err == nil {
+			err = w.EndMap()
 		}
-		if len(tr.entries) != 0 || len(tr.text) != 0 || tr.inTables != 0 {
-			t.Fatalf("left over: %d entries, %d bytes, %d of tables", len(tr.entries), len(tr.text), tr.inTables)
+		switch want := fmt.Sprintf(`key "k%d" occurs twice in one map (offset %#x)`, again, 29990); {
+		case again < 0 && err != nil:
+			t.Error(err)
+		case again >= 0 && (!errors.Is(err, fault.Conflict) || !strings.Contains(err.Error(), want)):
+			t.Errorf("%v, want %s", err, want)
 		}
 	}
 }
 
-func TestSuspects(t *testing.T) {
-	var s suspectSet
-	hashes := []uint64{1, 2, 2, 77, 1 << 40}
-	s.set(hashes)
-	for _, c := range []struct {
-		hash uint64
-		key  string
-		want bool
-	}{
-		{5, "a", false}, {5, "a", false}, // none
-		{1, "a", false}, {1, "b", false}, {1, "c", false}, {1, "b", true}, {1, "a", true}, // one hash, three keys
-		{2, "a", false}, {2, "a", true}, {77, "", false}, {77, "", true}, {1 << 40, "x", false},
-	} {
-		if got := s.twice(c.hash, []byte(c.key)); got != c.want {
-			t.Errorf("%d %q: %v, want %v", c.hash, c.key, got, c.want)
+// TestManyKeysTranscoded: keys that are containers of indefinite length, whose counts a second look needs too.
+func TestManyKeysTranscoded(t *testing.T) {
+	for _, again := range []bool{false, true} {
+		b := []byte{0x9f, 0xbf}
+		for i := range 3000 {
+			n := i
+			if i == 2999 && again {
+				n = 123
+			}
+			b = append(b, 0x9f)
+			b = append(AppendInt(b, CBOR, int64(n)), breakByte)
+			b = append(b, 0xbf, breakByte)
 		}
-	}
-	if s.over {
-		t.Error("over")
-	}
-	s.set(hashes)
-	big := make([]byte, maxSuspectBytes)
-	if s.twice(1, big); s.over {
-		t.Error("one key of any size has room")
-	}
-	if s.twice(2, big); !s.over {
-		t.Error("two have not")
+		at := len(b) - 6 // of the last key
+		b = append(b, breakByte, breakByte)
+		x := transcoder{to: Msgpack, from: CBOR, w: io.Discard, memory: 1 << 20, open: func() *Scanner { return NewScanner(CBOR, b, Limits{}) }}
+		x.keys.SetLimits(smallKeyLimits)
+		err := x.run()
+		var e *fault.Error
+		if again != errors.Is(err, fault.Conflict) || again && (!errors.As(err, &e) || e.Offset != int64(at)) || !again && err != nil {
+			t.Errorf("again %v: %v, want offset %#x", again, err, at)
+		}
 	}
 }
 
-// TestFilter checks that the filter never forgets, and how often it is wrong.
-func TestFilter(t *testing.T) {
-	var tr keyTracker
-	tr.reset()
-	const n = 1 << 20
-	seed := maphash.MakeSeed()
-	var b [8]byte
-	hash := func(i int) uint64 {
-		for j := range b {
-			b[j] = byte(i >> (8 * j))
+// TestManyKeysEncoded: a sequence that is run once.
+func TestManyKeysEncoded(t *testing.T) {
+	for _, again := range []int{-1, 0, 39, 40, 1998} {
+		runs := 0
+		pairs := func(yield func(k, v any) bool) {
+			runs++
+			for i := range 2000 {
+				n := i
+				if i == 1999 && again >= 0 {
+					n = again
+				}
+				if !yield(fmt.Sprint("k", n), MapSeq{1, func(yield func(k, v any) bool) { yield(n, nil) }}) {
+					return
+				}
+			}
 		}
-		return mixKey(maphash.Bytes(seed, b[:]), 5)
-	}
-	for i := range n {
-		tr.addFilter(hash(i))
-	}
-	if len(tr.suspects) > 10 {
-		t.Errorf("%d of %d keys are suspects", len(tr.suspects), n)
-	}
-	tr.suspects = tr.suspects[:0]
-	for i := range 1000 {
-		tr.addFilter(hash(i * 1000))
-	}
-	if len(tr.suspects) != 1000 {
-		t.Errorf("%d of 1000 keys are found", len(tr.suspects))
+		for c := Msgpack; c <= CBOR; c++ {
+			for _, w := range []io.Writer{nil, io.Discard} {
+				e := &encoder{c: c, w: w, flushAt: flushSize}
+				e.seen.SetMode(keyset.Log)
+				e.seen.SetLimits(smallKeyLimits)
+				err := e.value(MapSeq{2000, pairs})
+				if again < 0 && err != nil || again >= 0 && (!errors.Is(err, fault.Conflict) || err.Error() != fmt.Sprintf(`value: key "k%d" comes twice`, again)) {
+					t.Errorf("%d again: %v", again, err)
+				}
+			}
+		}
+		if runs != 4 {
+			t.Errorf("run %d times", runs)
+		}
 	}
 }
 

@@ -12,28 +12,30 @@ type LossKind uint8
 
 // The kinds of loss.
 const (
-	LossUndefined LossKind = iota // CBOR undefined was written as null
-	LossSimple                    // a CBOR simple value was written as null
-	LossTag                       // the number of a CBOR tag was dropped, its content was written
-	LossNonFinite                 // NaN or an infinity was written as null
-	LossUTF8                      // bytes of a string that are not UTF-8 were replaced
-	LossKey                       // a key that is not a string was written as one
-	LossPair                      // a pair was dropped, its key occurs twice
-	LossDigits                    // a number in JSON text has digits that its float64 does not keep
-	LossSign                      // -0 in JSON text was read as the integer 0
+	LossUndefined     LossKind = iota // CBOR undefined was written as null
+	LossSimple                        // a CBOR simple value was written as null
+	LossTag                           // the number of a CBOR tag was dropped, its content was written
+	LossNonFinite                     // NaN or an infinity was written as null
+	LossNonFiniteText                 // NaN or an infinity was written as a string
+	LossUTF8                          // bytes of a string that are not UTF-8 were replaced
+	LossKey                           // a key that is not a string was written as one
+	LossPair                          // a pair was dropped, its key occurs twice
+	LossDigits                        // a number in JSON text has digits that its float64 does not keep
+	LossSign                          // -0 in JSON text was read as the integer 0
 	lossKinds
 )
 
 var lossTexts = [lossKinds]string{
-	LossUndefined: "undefined written as null",
-	LossSimple:    "CBOR simple value written as null",
-	LossTag:       "CBOR tag dropped, its content kept",
-	LossNonFinite: "NaN or infinity written as null",
-	LossUTF8:      "invalid UTF-8 replaced by U+FFFD",
-	LossKey:       "key that is not a string written as a string",
-	LossPair:      "pair dropped, its key occurs twice",
-	LossDigits:    "digits of a number lost, a float64 does not hold them",
-	LossSign:      "integer -0 read as 0",
+	LossUndefined:     "undefined written as null",
+	LossSimple:        "CBOR simple value written as null",
+	LossTag:           "CBOR tag dropped, its content kept",
+	LossNonFinite:     "NaN or infinity written as null",
+	LossNonFiniteText: "NaN or infinity written as a string",
+	LossUTF8:          "invalid UTF-8 replaced by U+FFFD",
+	LossKey:           "key that is not a string written as a string",
+	LossPair:          "pair dropped, its key occurs twice",
+	LossDigits:        "digits of a number lost, a float64 does not hold them",
+	LossSign:          "integer -0 read as 0",
 }
 
 // String says what was lost.
@@ -109,5 +111,5 @@ func (l *Losses) add(kind LossKind, where string, offset int64) {
 
 // lossFault is the error that a loss is in a conversion that must have none.
 func lossFault(kind LossKind, where string, offset int64) *fault.Error {
-	return fault.New(fault.Invalid, "value", "%s, and nothing may be lost", kind).On(where).At(offset)
+	return fault.New(fault.Invalid, "value", "%s, and nothing may be lost", kind).On(where).At(offset).Because(PermitLossless)
 }

@@ -18,13 +18,13 @@ type NonFiniteMode uint8
 const (
 	NonFiniteError  NonFiniteMode = iota // an error of class fault.Invalid
 	NonFiniteNull                        // null, a loss
-	NonFiniteString                      // "NaN", "Infinity", "-Infinity"
+	NonFiniteString                      // "NaN", "Infinity", "-Infinity", a loss
 )
 
 // UTF8Mode says what strings that are not valid UTF-8 become.
 type UTF8Mode uint8
 
-// The ways to write strings that are not valid UTF-8.
+// The ways to write strings that are not valid UTF-8, and to read them.
 const (
 	UTF8Error   UTF8Mode = iota // an error of class fault.Corrupt
 	UTF8Replace                 // U+FFFD for each byte that belongs to no character, a loss
@@ -40,7 +40,8 @@ const (
 	KeysPairs                 // a map that has such a key is written [[key,value],…]
 )
 
-// DupMode says what happens to keys that occur twice in one map. Two keys are the same when their JSON texts are.
+// DupMode says what happens to keys that occur twice in one map. Two keys are the same when their JSON texts are; with
+// KeysPairs they must be of one kind too, so that the string "QQ" is not the binary value that is written so.
 type DupMode uint8
 
 // The ways to treat keys that occur twice. The pairs that First and Last drop are losses.

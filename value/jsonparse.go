@@ -2,8 +2,8 @@ package value
 
 import (
 	"fmt"
-	"io"
 	"math"
+	"unicode/utf8"
 
 	"github.com/spilehq/spile/fault"
 )
@@ -171,7 +171,7 @@ func (r *jsonReader) ahead() error {
 // unexpected is the error at a byte that cannot stand where it does.
 func (r *jsonReader) unexpected(want string) error {
 	if r.pos >= len(r.buf) {
-		return errText("text ends", want).Because(io.ErrUnexpectedEOF).At(r.offset())
+		return errText("text ends", want).Because(fault.Short(0)).At(r.offset())
 	}
 	c := r.buf[r.pos]
 	what := fmt.Sprintf("byte %#02x", c)
@@ -224,7 +224,7 @@ func (r *jsonReader) begin(isMap bool) error {
 	f := &r.open[len(r.open)-1]
 	f.isMap, f.known, f.n, f.at, f.start = isMap, false, 0, len(r.out), start
 	f.shape, f.slot, f.next, f.key, f.hits = nil, slot, 0, -1, 0
-	f.keys.open = false
+	f.keys.Open = false
 	if isMap && !r.check {
 		f.shape = r.learned.of(slot)
 	}
@@ -251,8 +251,10 @@ func (r *jsonReader) begin(isMap bool) error {
 func (r *jsonReader) end() error {
 	f := &r.open[len(r.open)-1]
 	r.open = r.open[:len(r.open)-1]
-	if f.keys.open {
-		r.keys.end(&f.keys)
+	if f.keys.Open {
+		if err := r.keys.End(&f.keys); err != nil {
+			return err
+		}
 		if f.shape != nil && len(f.shape.keys) == maxShapeKeys {
 			f.shape.missed()
 		}
@@ -290,7 +292,7 @@ func (r *jsonReader) end() error {
 // checkLength refuses what msgpack has no length for.
 func (r *jsonReader) checkLength(n int, offset int64) error {
 	if r.codec == Msgpack && int64(n) > math.MaxUint32 {
-		return fault.New(fault.Invalid, "value", "length %d, msgpack holds %d at most", n, int64(math.MaxUint32)).At(offset)
+		return fault.New(fault.Invalid, "value", "length %d, msgpack holds %d at most", n, int64(math.MaxUint32)).At(offset).Because(PermitCodec)
 	}
 	return nil
 }
@@ -334,9 +336,15 @@ func (r *jsonReader) string() error {
 	for {
 		var n int
 		var why stringEnd
-		r.text, n, why = decodeString(r.text[:0], r.buf[r.pos+1:])
+		var bad bool
+		r.text, n, why, bad = r.decodeString(r.text[:0], r.buf[r.pos+1:])
 		switch {
 		case why == stringDone:
+			if bad {
+				if err := r.lost(LossUTF8, r.offset()); err != nil {
+					return err
+				}
+			}
 			if err := r.checkLength(len(r.text), r.offset()); err != nil {
 				return err
 			}
@@ -358,8 +366,11 @@ func (r *jsonReader) string() error {
 
 func (r *jsonReader) stringFault(at int64, why stringEnd) error {
 	e := fault.New(fault.Corrupt, "value", "not JSON: %s", stringFaults[why]).At(at)
-	if why == stringMore {
-		e.Because(io.ErrUnexpectedEOF)
+	switch why {
+	case stringMore:
+		e.Because(fault.Short(0))
+	case stringUTF8, stringSurrogate:
+		e.Because(PermitInvalidUTF8)
 	}
 	return e
 }
@@ -368,14 +379,16 @@ func (r *jsonReader) stringFault(at int64, why stringEnd) error {
 func (r *jsonReader) longString() error {
 	start := r.offset() + 1
 	size := int64(0)
+	replaced := false
 	for pass := range 2 {
 		r.base, r.pos, r.buf = start, 0, r.buf[:0]
 		for {
 			if _, err := r.fill(); err != nil {
 				return err
 			}
-			text, n, why := decodeString(r.text[:0], r.buf[r.pos:])
+			text, n, why, bad := r.decodeString(r.text[:0], r.buf[r.pos:])
 			r.text = text
+			replaced = replaced || bad
 			r.pos += n
 			if end := r.base + int64(len(r.buf)); why == stringMore && end >= r.size {
 				return r.stringFault(end, why)
@@ -403,7 +416,28 @@ func (r *jsonReader) longString() error {
 			r.out = appendStringHead(r.out, r.codec, int(size))
 		}
 	}
+	if replaced {
+		return r.lost(LossUTF8, start-1)
+	}
 	return nil
+}
+
+// decodeString is [decodeString], which goes on behind what is not UTF-8, and says so, where that is to be replaced: a byte,
+// or the escape of half a pair.
+func (r *jsonReader) decodeString(b, p []byte) (text []byte, n int, why stringEnd, bad bool) {
+	text, n, why = decodeString(b, p)
+	for r.replace && (why == stringUTF8 || why == stringSurrogate) {
+		bad = true
+		n++
+		if why == stringSurrogate {
+			n += len(`u0000`)
+		}
+		text = utf8.AppendRune(text, utf8.RuneError)
+		var m int
+		text, m, why = decodeString(text, p[n:])
+		n += m
+	}
+	return text, n, why, bad
 }
 
 // key reads a key and the colon behind it, from the white space before the key on.
@@ -423,7 +457,7 @@ func (r *jsonReader) key() error {
 	f := &r.open[len(r.open)-1]
 	f.n++
 	start := r.offset()
-	if i := f.next; f.shape != nil && uint(i) < uint(len(f.shape.keys)) && !f.keys.open && f.hits>>i&1 == 0 {
+	if i := f.next; f.shape != nil && uint(i) < uint(len(f.shape.keys)) && !f.keys.Open && f.hits>>i&1 == 0 {
 		if k := &f.shape.keys[i]; k.starts(r.buf[r.pos:]) {
 			r.out = append(r.out, k.out...)
 			r.pos += len(k.raw)
@@ -432,17 +466,22 @@ func (r *jsonReader) key() error {
 			return r.colon()
 		}
 	}
-	raw, text, err := r.keyText()
+	raw, text, bad, err := r.keyText()
 	if err != nil {
 		return err
+	}
+	if bad {
+		if err := r.lost(LossUTF8, start); err != nil {
+			return err
+		}
 	}
 	head := len(r.out)
 	r.out = appendStringHead(r.out, r.codec, len(text))
 	from := len(r.out)
 	r.out = append(r.out, text...)
-	if f.shape != nil && !f.keys.open {
+	if f.shape != nil && !f.keys.Open {
 		i := f.shape.find(raw)
-		if i < 0 {
+		if i < 0 && !bad {
 			i = r.learned.learn(f.shape, raw, r.out[head:], from-head, len(r.out)-head)
 		}
 		if i >= 0 && f.hits>>i&1 == 0 {
@@ -455,23 +494,23 @@ func (r *jsonReader) key() error {
 	if r.keepTwins {
 		return r.colon()
 	}
-	if !f.keys.open {
-		r.keys.begin(&f.keys, f.start)
+	if !f.keys.Open {
+		r.keys.Begin(&f.keys, f.start)
 		for i := range maxShapeKeys {
 			if f.hits>>i&1 != 0 {
-				if _, err := r.keys.add(&f.keys, f.shape.keys[i].text, -1); err != nil {
+				if _, err := r.keys.Add(&f.keys, f.shape.keys[i].text, -1); err != nil {
 					return err
 				}
 			}
 		}
 	}
-	twin, err := r.keys.add(&f.keys, text, start)
+	twin, err := r.keys.Add(&f.keys, text, start)
 	switch {
 	case err != nil:
 		return err
 	case twin != nil:
-		return fault.New(fault.Conflict, "value", "key %s occurs twice in one object", clip(raw)).At(start)
-	case r.keys.full():
+		return fault.New(fault.Conflict, "value", "key %s occurs twice in one object", clip(raw)).At(start).Because(PermitKeepDup)
+	case r.keys.Full():
 		if err := r.lookUp(start); err != nil {
 			return err
 		}
@@ -479,31 +518,32 @@ func (r *jsonReader) key() error {
 	return r.colon()
 }
 
-// keyText passes the key at pos. It returns the key as it stands in the text and its content, valid until the next fill.
-func (r *jsonReader) keyText() (raw, text []byte, err error) {
+// keyText passes the key at pos. It returns the key as it stands in the text and its content, valid until the next fill, and
+// whether something in it was replaced.
+func (r *jsonReader) keyText() (raw, text []byte, bad bool, err error) {
 	for {
 		p := r.buf[r.pos:]
 		if n := 1 + plainPrefix(p[1:]); n < len(p) && p[n] == '"' && n <= maxKeyText {
 			r.pos += n + 1
-			return p[:n+1], p[1:n], nil
+			return p[:n+1], p[1:n], false, nil
 		}
 		var n int
 		var why stringEnd
-		r.text, n, why = decodeString(r.text[:0], p[1:])
+		r.text, n, why, bad = r.decodeString(r.text[:0], p[1:])
 		n++
 		switch {
 		case why != stringDone && why != stringMore:
-			return nil, nil, r.stringFault(r.offset()+int64(n), why)
+			return nil, nil, false, r.stringFault(r.offset()+int64(n), why)
 		case n > maxKeyText || why == stringMore && len(p) > maxKeyText:
-			return nil, nil, fault.New(fault.Limit, "value", "key of more than %d bytes", maxKeyText).At(r.offset())
+			return nil, nil, false, fault.New(fault.Limit, "value", "key of more than %d bytes", maxKeyText).At(r.offset())
 		case why == stringDone:
 			r.pos += n
-			return p[:n], r.text, nil
+			return p[:n], r.text, bad, nil
 		}
 		if ok, err := r.fill(); err != nil {
-			return nil, nil, err
+			return nil, nil, false, err
 		} else if !ok {
-			return nil, nil, r.stringFault(r.base+int64(len(r.buf)), why)
+			return nil, nil, false, r.stringFault(r.base+int64(len(r.buf)), why)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/spilehq/spile/fault"
+	"github.com/spilehq/spile/internal/keyset"
 )
 
 // jsonInput is the bytes of the value that is being written, for those who must read them again.
@@ -34,6 +35,9 @@ type jsonPlan struct {
 	next  int
 }
 
+// maxPlan is how many words of a plan are kept for the next one.
+const maxPlan = 128 << 10
+
 // maxDrops limits the memory for pairs that DupLast drops.
 const maxDrops = 4 << 20
 
@@ -49,12 +53,12 @@ func (p *jsonPlan) isPairs(number int) bool {
 }
 
 // drop notes that the pair of an earlier key is not written, since the same key was found at offset.
-func (p *jsonPlan) drop(twin *keyEntry, offset int64) error {
+func (p *jsonPlan) drop(twin *keyset.Entry, offset int64) error {
 	if len(p.drops) >= maxDrops {
 		return fault.New(fault.Limit, "value", "more than %d keys occur twice", maxDrops).At(offset)
 	}
-	p.drops = append(p.drops, twin.offset)
-	twin.offset = offset
+	p.drops = append(p.drops, twin.Offset)
+	twin.Offset = offset
 	return nil
 }
 
@@ -72,18 +76,33 @@ func (w *JSONWriter) looksAhead() bool { return w.opts.Keys == KeysPairs || w.op
 
 // makePlan reads the input through. It returns io.EOF where there is no value.
 func (w *JSONWriter) makePlan() error {
-	sub := &JSONWriter{opts: w.opts, lim: w.lim, mode: modePlan, open: []jsonFrame{{key: -1}}, plan: new(jsonPlan)}
-	sub.opts.Pretty, sub.opts.Lossless = false, false
-	if w.opts.Dup != DupLast {
-		sub.opts.Dup = DupAll
+	// A document may have millions of values that each need a plan: the memory of the last one serves again.
+	if w.planner == nil {
+		w.planner = new(JSONWriter)
 	}
-	sub.keys.reset()
+	sub := w.planner
+	if sub.plan == nil {
+		sub.plan = new(jsonPlan)
+	}
+	p := sub.plan
+	p.pairs, p.drops, p.next = p.pairs[:0], p.drops[:0], 0
+	opts := w.opts
+	opts.Pretty, opts.Lossless = false, false
+	if opts.Dup != DupLast {
+		opts.Dup = DupAll
+	}
+	sub.reset(nil, w.lim, &opts, nil)
+	sub.mode, sub.plan = modePlan, p
 	if err := sub.run(w.input.scanner(&sub.scan, w.lim)); err != nil {
+		w.planner = nil
 		return err
 	}
-	if p := sub.plan; len(p.pairs) > 0 || len(p.drops) > 0 {
+	if len(p.pairs) > 0 || len(p.drops) > 0 {
 		slices.Sort(p.drops)
 		w.plan = p
+	}
+	if cap(p.pairs)+cap(p.drops) > maxPlan || sub.keys.Memory() > 8*maxPlan {
+		w.planner = nil // it was a long value
 	}
 	w.distinct = w.opts.Dup == DupLast
 	w.maps = 0
@@ -166,16 +185,11 @@ func (w *JSONWriter) countMaps(s *Scanner) error {
 	}
 }
 
-// lookUp compares the suspects of the keys up to the one at offset stop by reading the input again.
+// lookUp takes the second look at keys up to the one at offset stop by reading the input again.
 func (w *JSONWriter) lookUp(stop int64) error {
-	suspects := w.keys.suspects
-	for part := len(suspects); len(suspects) > 0; {
-		set := &w.twins
-		part = min(part, len(suspects))
-		set.set(suspects[:part])
-		sub := &JSONWriter{opts: w.opts, lim: w.lim, mode: modeCheck, open: []jsonFrame{{key: -1}}, shift: w.input.start}
+	return w.keys.LookUp(func(look *keyset.Set) error {
+		sub := &JSONWriter{opts: w.opts, lim: w.lim, mode: modeCheck, open: []jsonFrame{{key: -1}}, shift: w.input.start, keys: *look}
 		sub.opts.Pretty, sub.opts.Lossless = false, false
-		sub.keys.seed, sub.keys.check = w.keys.seed, set
 		s := w.input.scanner(&sub.scan, w.lim)
 		for done := false; !done && w.input.start+s.Offset() <= stop; {
 			var err error
@@ -186,12 +200,6 @@ func (w *JSONWriter) lookUp(stop int64) error {
 				return fault.Shift(err, w.input.start)
 			}
 		}
-		if set.over && part > 1 { // there was not enough room for their text
-			part /= 2
-			continue
-		}
-		suspects = suspects[part:]
-	}
-	w.keys.suspects = w.keys.suspects[:0]
-	return nil
+		return nil
+	})
 }

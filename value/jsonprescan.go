@@ -51,14 +51,14 @@ func prescan(src io.ReaderAt, size int64, lim readLimits, depth int) ([]longCont
 	return s.found, nil
 }
 
-// readFull reads p from off; that src ends before is [io.ErrUnexpectedEOF].
+// readFull reads p from off; where src ends before, [IsTruncated] holds for the error.
 func readFull(src io.ReaderAt, p []byte, off int64) error {
 	n, err := src.ReadAt(p, off)
 	if n == len(p) {
 		return nil
 	}
 	if err == io.EOF {
-		err = io.ErrUnexpectedEOF
+		return errTruncated(off, "the text", int64(len(p)-n))
 	}
 	return err
 }

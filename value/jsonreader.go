@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/spilehq/spile/fault"
+	"github.com/spilehq/spile/internal/keyset"
 )
 
 // JSONReadOptions says how JSON text is read. The zero value is the default.
@@ -18,6 +19,8 @@ type JSONReadOptions struct {
 	Limits   Limits
 	Lossless bool // the first loss is an error of class fault.Invalid
 	KeepDup  bool // keys that occur twice in one object are all kept; the encoding is then no msglc payload
+
+	InvalidUTF8 UTF8Mode // strings, keys among them, that are not UTF-8
 }
 
 // ReadJSON reads the JSON text in the first size bytes of src, which must be one value with nothing but white space
@@ -26,7 +29,8 @@ type JSONReadOptions struct {
 // An integer keeps every digit: in CBOR one beyond 64 bits is a bignum, in msgpack it is an error of class
 // fault.Invalid. A number with a fraction or an exponent is a float64; it is an error where it is too large for one, and
 // a loss where the float64 stands for other digits. -0 is the integer 0, a loss; -0.0 keeps its sign. Text that is not
-// JSON by RFC 8259 and its strings UTF-8, with paired surrogates in escapes, is an error of class fault.Corrupt; a key
+// JSON by RFC 8259, or its strings UTF-8 (unless UTF8Replace is set: then a byte that belongs to no character, and the escape
+// of half a surrogate pair, becomes U+FFFD, a loss), is an error of class fault.Corrupt; a key
 // that occurs twice in one object is one of class fault.Conflict, unless KeepDup is set. Errors name the line, the column and the offset. A byte
 // order mark at the start is skipped. A number of more than 640 KiB of text and a key of more than 16 MiB are refused.
 //
@@ -93,6 +97,7 @@ type jsonReader struct {
 	losses   *Losses
 	// keepTwins leaves out the comparison of keys.
 	keepTwins bool
+	replace   bool  // what is not UTF-8
 	check     bool  // out is dropped, suspect keys are compared
 	stop      int64 // offset at which a check is done
 
@@ -111,11 +116,10 @@ type jsonReader struct {
 
 	open []readFrame
 
-	keys    keyTracker
+	keys    keyset.Set
 	learned keyShapes
 	root    [CBOR + 1]shapePlace
 	text    []byte // a decoded string
-	twins   suspectSet
 }
 
 // readLimits is how much of the text is in memory; tests make it small.
@@ -139,7 +143,7 @@ type readFrame struct {
 	key   int
 	hits  uint64
 	slot  *shapePlace
-	keys  mapKeys
+	keys  keyset.Map
 }
 
 // wideHead is a head that takes more than the byte that was left for it.
@@ -157,12 +161,13 @@ func (r *jsonReader) reset(c Codec, o *JSONReadOptions, loss *Losses) {
 		opts = *o
 	}
 	r.codec, r.lim, r.lossless, r.keepTwins, r.losses = c, opts.Limits, opts.Lossless, opts.KeepDup, loss
+	r.replace = opts.InvalidUTF8 == UTF8Replace
 	r.check, r.stop = false, math.MaxInt64
 	r.src, r.pos, r.base = nil, 0, 0
 	r.limits = readLimits{window: jsonWindow, ahead: minAhead}
 	r.dst, r.pending, r.wide, r.longs = nil, 0, r.wide[:0], nil
 	r.open = r.open[:0]
-	r.keys.reset()
+	r.keys.Reset(keyset.Reread)
 	if r.learned.learned >= maxLearnedKeys/2 {
 		r.learned, r.root = keyShapes{}, [CBOR + 1]shapePlace{}
 	}
@@ -172,8 +177,8 @@ func (r *jsonReader) reset(c Codec, o *JSONReadOptions, loss *Losses) {
 func (r *jsonReader) forget() {
 	const much = 1 << 20
 	r.buf, r.out, r.losses = nil, nil, nil
-	if len(r.keys.filter) > 0 || cap(r.keys.text)+entrySize*cap(r.keys.entries) > much {
-		r.keys = keyTracker{}
+	if r.keys.Reset(keyset.Reread); r.keys.Memory() > much {
+		r.keys = keyset.Set{}
 	}
 	if cap(r.text) > much {
 		r.text = nil
@@ -185,14 +190,11 @@ func (r *jsonReader) forget() {
 
 // read reads the text and writes, or leaves in out, its encoding.
 func (r *jsonReader) read() error {
-	r.keys.mayReread(true)
 	if err := r.parse(); err != nil {
 		return err
 	}
-	if len(r.keys.suspects) > 0 {
-		if err := r.lookUp(math.MaxInt64); err != nil {
-			return err
-		}
+	if err := r.lookUp(math.MaxInt64); err != nil {
+		return err
 	}
 	return r.emit()
 }
@@ -270,30 +272,19 @@ func (w *wideHead) append(b []byte, c Codec) []byte {
 	return AppendArrayHeader(b, c, w.n)
 }
 
-// lookUp compares the suspects of the keys up to the one at offset stop by reading the text again.
+// lookUp takes the second look at keys up to the one at offset stop by reading the text again.
 func (r *jsonReader) lookUp(stop int64) error {
-	suspects := r.keys.suspects
-	for part := len(suspects); len(suspects) > 0; {
-		set := &r.twins
-		part = min(part, len(suspects))
-		set.set(suspects[:part])
-		sub := &jsonReader{codec: CBOR, lim: r.lim, check: true, stop: stop, src: r.src, size: r.size, buf: r.buf,
-			limits: r.limits}
+	return r.keys.LookUp(func(look *keyset.Set) error {
+		sub := &jsonReader{codec: CBOR, lim: r.lim, replace: r.replace, check: true, stop: stop, src: r.src, size: r.size, buf: r.buf,
+			limits: r.limits, keys: *look}
 		if r.src != nil {
 			sub.buf = make([]byte, 0, r.limits.window)
 		}
-		sub.keys.seed, sub.keys.check = r.keys.seed, set
-		if err := sub.parse(); err != nil && err != errStopped {
+		if err := sub.parse(); err != errStopped {
 			return err
 		}
-		if set.over && part > 1 { // there was not enough room for their text
-			part /= 2
-			continue
-		}
-		suspects = suspects[part:]
-	}
-	r.keys.suspects = r.keys.suspects[:0]
-	return nil
+		return nil
+	})
 }
 
 var errStopped = errors.New("value: check is done")

@@ -105,7 +105,7 @@ func readStreamed(c Codec, text []byte, o *JSONReadOptions, loss *Losses, lim re
 	r := new(jsonReader)
 	r.reset(c, o, loss)
 	r.size, r.limits = int64(len(text)), lim
-	r.keys.limits = smallKeyLimits
+	r.keys.SetLimits(smallKeyLimits)
 	var out bytes.Buffer
 	err := r.located(r.stream(&out, bytes.NewReader(text)))
 	return out.Bytes(), err
@@ -156,7 +156,7 @@ var jsonBadTexts = []struct {
 }{
 	{"", fault.Corrupt, "not JSON: text ends where a value is expected"},
 	{"  ", fault.Corrupt, "line 1, column 3: not JSON: text ends where a value is expected"},
-	{"nul", fault.Corrupt, "text ends where null is expected: unexpected EOF (offset 0x3)"},
+	{"nul", fault.Corrupt, "text ends where null is expected (offset 0x3)"},
 	{"nulx", fault.Corrupt, "'x' where null is expected (offset 0x3)"},
 	{"True", fault.Corrupt, "'T' where a value is expected"},
 	{"nullx", fault.Corrupt, "'x' where the end is expected (offset 0x4)"},
@@ -173,7 +173,7 @@ var jsonBadTexts = []struct {
 	{".5", fault.Corrupt, "'.'"},
 	{"01", fault.Corrupt, "'1' where a digit is expected (offset 0x1)"},
 	{"-012", fault.Corrupt, "offset 0x2"},
-	{"1.", fault.Corrupt, "text ends where a digit is expected: unexpected EOF (offset 0x2)"},
+	{"1.", fault.Corrupt, "text ends where a digit is expected (offset 0x2)"},
 	{"1.e5", fault.Corrupt, "'e' where a digit is expected (offset 0x2)"},
 	{"1e", fault.Corrupt, "offset 0x2"},
 	{"1e+ ", fault.Corrupt, "offset 0x3"},
@@ -194,7 +194,7 @@ var jsonBadTexts = []struct {
 	{`{"a":1 "b":2}`, fault.Corrupt, "'\"' where ',' or '}' is expected"},
 	{`{"a" 1}`, fault.Corrupt, "'1' where ':'"},
 	{`{"a":1]`, fault.Corrupt, "']' where"},
-	{`"abc`, fault.Corrupt, "text ends within a string: unexpected EOF (offset 0x4)"},
+	{`"abc`, fault.Corrupt, "text ends within a string (offset 0x4)"},
 	{`"abc\`, fault.Corrupt, "text ends within a string"},
 	{`"\u12`, fault.Corrupt, "text ends within a string"},
 	{"\"a\nb\"", fault.Corrupt, "control character in a string, which needs an escape (offset 0x2)"},
@@ -279,7 +279,7 @@ func TestReadJSONKeys(t *testing.T) {
 			r := new(jsonReader)
 			r.reset(CBOR, nil, nil)
 			r.buf, r.size = text, int64(len(text))
-			r.keys.limits = smallKeyLimits
+			r.keys.SetLimits(smallKeyLimits)
 			check(r.located(r.read()))
 		}
 	}
@@ -418,3 +418,47 @@ func TestReadJSONSourceErrors(t *testing.T) {
 type failingWriter struct{ err error }
 
 func (w failingWriter) Write(p []byte) (int, error) { return 0, w.err }
+
+func TestReadJSONReplaces(t *testing.T) {
+	for _, c := range []struct {
+		text, want string // want is JSON
+		losses     int64
+	}{
+		{"\"ab\xffc\"", `"ab�c"`, 1},
+		{"\"\xe2\x82\"", `"��"`, 1},
+		{"\"\xed\xa0\x80é\"", `"���é"`, 1},
+		{`"a\ud800b"`, `"a�b"`, 1},
+		{`"\ud800\ud800\udc00\udc00"`, `"�𐀀�"`, 1},
+		{"{\"\xff\":1,\"b\":[\"\xfe\",\"ok\"]}", `{"�":1,"b":["�","ok"]}`, 2},
+		{"[{\"\xff\":1},{\"\xff\":1},{\"\xff\":1}]", `[{"�":1},{"�":1},{"�":1}]`, 3},
+		{"\"" + strings.Repeat("\xffé", 300) + "\"", `"` + strings.Repeat("�é", 300) + `"`, 1},
+	} {
+		want, err := AppendFromJSON(nil, CBOR, []byte(c.want), nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := &JSONReadOptions{InvalidUTF8: UTF8Replace}
+		var loss Losses
+		got, err := AppendFromJSON(nil, CBOR, []byte(c.text), o, &loss)
+		if err != nil || !bytes.Equal(got, want) || loss.Count() != c.losses {
+			t.Errorf("%q: %x, %v, %d losses, want %x, %d", c.text, got, err, loss.Count(), want, c.losses)
+		}
+		for _, lim := range smallWindows {
+			var loss Losses
+			got, err := readStreamed(CBOR, []byte(c.text), o, &loss, lim)
+			if err != nil || !bytes.Equal(got, want) || loss.Count() != c.losses {
+				t.Errorf("streamed %q: %x, %v, %d losses, want %x, %d", c.text, got, err, loss.Count(), want, c.losses)
+			}
+		}
+		o.Lossless = true
+		if _, err := AppendFromJSON(nil, CBOR, []byte(c.text), o, nil); !errors.Is(err, fault.Invalid) {
+			t.Errorf("lossless %q: %v", c.text, err)
+		}
+	}
+	// Two keys that become one, and what is no text at all.
+	for text, class := range map[string]error{"{\"\xff\":1,\"\xfe\":2}": fault.Conflict, "\"\xff\x01\"": fault.Corrupt, `"\ud800\x"`: fault.Corrupt, "\"\xff": fault.Corrupt} {
+		if _, err := AppendFromJSON(nil, CBOR, []byte(text), &JSONReadOptions{InvalidUTF8: UTF8Replace}, nil); !errors.Is(err, class) {
+			t.Errorf("%q: %v, want %v", text, err, class)
+		}
+	}
+}

@@ -51,8 +51,10 @@ func (w *JSONWriter) rush(s *Scanner, depth int) (bool, error) {
 			} else {
 				b = append(b, closer)
 			}
-			if f.keys.open {
-				w.closeFrame(f)
+			if f.keys.Open {
+				if err := w.closeFrame(f); err != nil {
+					return false, err
+				}
 			} else {
 				w.open = w.open[:len(w.open)-1]
 			}
@@ -76,7 +78,7 @@ func (w *JSONWriter) rush(s *Scanner, depth int) (bool, error) {
 				full = w.full(b)
 			}
 			if f.kind != frameArray && !value {
-				if f.shape == nil || f.keys.open {
+				if f.shape == nil || f.keys.Open {
 					break
 				}
 				i, n := f.next, 0
@@ -227,7 +229,7 @@ func (w *JSONWriter) rushInto(kind Kind, s *Scanner) error {
 	f.kind, f.caller, f.some, f.value, f.dropped = frameArray, false, false, false, false
 	f.form, f.id = outer.form, s.start
 	f.shape, f.next, f.key, f.hits = nil, 0, -1, 0
-	f.keys.open = false
+	f.keys.Open = false
 	w.place(f, outer, s.codec)
 	if kind == Array {
 		w.buf = append(w.buf, '[')

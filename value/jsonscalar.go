@@ -12,35 +12,25 @@ func (w *JSONWriter) float(f float64, size int, offset int64) error {
 		w.buf = appendFloat(w.buf, f, size)
 		return nil
 	}
-	name := "NaN"
-	if f > 0 {
-		name = "Infinity"
-	} else if f < 0 {
-		name = "-Infinity"
+	buf, lost, err := AppendJSONFloat(w.buf, f, size, &w.opts)
+	if err != nil {
+		return fault.Shift(err, offset)
 	}
-	switch w.opts.NonFinite {
-	case NonFiniteNull:
-		w.buf = append(w.buf, "null"...)
-		return w.lost(LossNonFinite, offset)
-	case NonFiniteString:
-		w.buf = append(append(append(w.buf, '"'), name...), '"')
+	w.buf = buf
+	switch {
+	case !lost:
 		return nil
+	case w.opts.NonFinite == NonFiniteNull:
+		return w.lost(LossNonFinite, offset)
 	}
-	return fault.New(fault.Invalid, "value", "%s has no JSON form", name).At(offset)
+	return w.lost(LossNonFiniteText, offset)
 }
 
 // string writes a string.
 func (w *JSONWriter) string(p []byte, offset int64) error {
 	if n := plainPrefix(p); n < len(p) && !utf8.Valid(p[n:]) {
 		if w.opts.InvalidUTF8 == UTF8Error {
-			for utf8.RuneStart(p[n]) && utf8.FullRune(p[n:]) && n < len(p) {
-				r, size := utf8.DecodeRune(p[n:])
-				if r == utf8.RuneError && size == 1 {
-					break
-				}
-				n += size
-			}
-			return fault.New(fault.Corrupt, "value", "string is not valid UTF-8 (byte %d of %d)", n, len(p)).At(offset)
+			return fault.New(fault.Corrupt, "value", "string is not valid UTF-8 (byte %d of %d)", invalidAt(p), len(p)).At(offset).Because(PermitInvalidUTF8)
 		}
 		if err := w.lost(LossUTF8, offset); err != nil {
 			return err

@@ -9,7 +9,8 @@ import (
 // The functions of this file print single values by the rules of JSONWriter, for rows and records of other formats.
 
 // AppendJSONFloat appends a float of 32 or 64 bits as JSON text: the shortest that reads back to the same bits, with a
-// fraction or an exponent. o says what becomes of NaN and the infinities; lost reports that one was written as null.
+// fraction or an exponent. o says what becomes of NaN and the infinities; lost reports that one was written, as null
+// ([LossNonFinite]) or as text ([LossNonFiniteText]).
 func AppendJSONFloat(dst []byte, f float64, size int, o *JSONOptions) (out []byte, lost bool, err error) {
 	if f-f == 0 {
 		return appendFloat(dst, f, size), false, nil
@@ -24,9 +25,9 @@ func AppendJSONFloat(dst []byte, f float64, size int, o *JSONOptions) (out []byt
 	case NonFiniteNull:
 		return append(dst, "null"...), true, nil
 	case NonFiniteString:
-		return append(append(append(dst, '"'), name...), '"'), false, nil
+		return append(append(append(dst, '"'), name...), '"'), true, nil
 	}
-	return dst, false, fault.New(fault.Invalid, "value", "%s has no JSON form", name)
+	return dst, false, fault.New(fault.Invalid, "value", "%s has no JSON form", name).At(0).Because(PermitNonFinite)
 }
 
 // AppendJSONString appends a string as JSON text. o says what becomes of bytes that are no UTF-8; lost reports that some
@@ -35,7 +36,7 @@ func AppendJSONString(dst []byte, s string, o *JSONOptions) (out []byte, lost bo
 	p := []byte(s)
 	if n := plainPrefix(p); n < len(p) && !utf8.Valid(p[n:]) {
 		if o.InvalidUTF8 == UTF8Error {
-			return dst, false, fault.New(fault.Corrupt, "value", "string is not valid UTF-8 (byte %d of %d)", invalidAt(p), len(p))
+			return dst, false, fault.New(fault.Corrupt, "value", "string is not valid UTF-8 (byte %d of %d)", invalidAt(p), len(p)).Because(PermitInvalidUTF8)
 		}
 		lost = true
 		p = replaceUTF8(nil, p)

@@ -1,21 +1,25 @@
 package value
 
 import (
+	"bytes"
+	"encoding/binary"
 	"io"
 	"math"
 	"unicode/utf8"
 
 	"github.com/spilehq/spile/fault"
+	"github.com/spilehq/spile/internal/keyset"
 )
 
 // jsonTags is the CBOR tags that were read before the next value.
 type jsonTags struct {
-	any   bool
-	start int64 // of the first one
-	form  byteForm
-	forms bool  // form holds
-	big   uint8 // the last one: tagPosBig or tagNegBig, else 0
-	bigAt int64
+	any     bool
+	start   int64 // of the first one
+	form    byteForm
+	forms   bool   // form holds
+	big     uint8  // the last one: tagPosBig or tagNegBig, else 0
+	numbers []byte // all, with KeysPairs
+	bigAt   int64
 }
 
 // The CBOR tags that say how binary becomes text: RFC 8949 section 3.4.5.2.
@@ -32,7 +36,7 @@ func (w *JSONWriter) run(s *Scanner) error {
 	}
 	depth := len(w.open)
 	f := w.top()
-	w.keys.mayReread(w.input.rereads() && w.opts.Dup == DupError && !(f.isMap() && !f.value))
+	w.keys.SetMode(w.keyMode(f))
 	for first := true; ; first = false {
 		if w.canRush(s, depth) {
 			if done, err := w.rush(s, depth); err != nil {
@@ -54,13 +58,22 @@ func (w *JSONWriter) run(s *Scanner) error {
 			break
 		}
 	}
-	if len(w.keys.suspects) > 0 {
-		if err := w.lookUp(math.MaxInt64); err != nil {
-			return w.fail(err)
-		}
+	if err := w.lookUp(math.MaxInt64); err != nil {
+		return w.fail(err)
 	}
-	w.keys.mayReread(false)
 	return nil
+}
+
+// keyMode says what becomes of more keys than memory is for, in f or in what stands in it. A pair that is dropped must be
+// known at once.
+func (w *JSONWriter) keyMode(f *jsonFrame) keyset.Mode {
+	switch {
+	case w.opts.Dup == DupFirst || w.mode == modePlan:
+		return keyset.Exact
+	case w.input.rereads() && !(f.isMap() && !f.value):
+		return keyset.Reread
+	}
+	return keyset.Log
 }
 
 // step writes the next token. It reports whether the item that run writes is complete.
@@ -77,13 +90,15 @@ func (w *JSONWriter) step(s *Scanner, depth int) (bool, error) {
 		if len(w.open) == depth { // of the caller's container
 			return false, io.EOF
 		}
-		w.close()
+		if err := w.close(); err != nil {
+			return false, err
+		}
 		return w.complete(s, depth)
 	case Tag:
 		return false, w.tag(s)
 	}
 	tags := w.tags
-	w.tags = jsonTags{}
+	w.tags = jsonTags{numbers: tags.numbers}
 	start := s.start
 	if tags.any {
 		start = tags.start
@@ -93,6 +108,14 @@ func (w *JSONWriter) step(s *Scanner, depth int) (bool, error) {
 		if err := w.checkKey(f, s); err != nil {
 			return false, err
 		}
+		if f.kindMark = len(w.kinds); w.hold == 0 {
+			w.kinds, f.kindMark = w.kinds[:0], 0
+		}
+		if w.opts.Keys == KeysPairs {
+			w.keyKind(s, &tags)
+		}
+	} else if w.hold > 0 && w.opts.Keys == KeysPairs {
+		w.keyKind(s, &tags)
 	}
 	w.lead(f)
 	if tags.big != 0 {
@@ -154,7 +177,10 @@ func (w *JSONWriter) step(s *Scanner, depth int) (bool, error) {
 func (w *JSONWriter) tag(s *Scanner) error {
 	t := &w.tags
 	if !t.any {
-		t.any, t.start = true, s.start
+		t.any, t.start, t.numbers = true, s.start, t.numbers[:0]
+	}
+	if w.opts.Keys == KeysPairs {
+		t.numbers = binary.AppendUvarint(t.numbers, s.Bits)
 	}
 	if t.big != 0 { // it belongs to the bytes right behind it
 		t.big = 0
@@ -241,12 +267,12 @@ func (w *JSONWriter) begin(kind frameKind, id int64, caller bool) error {
 	f.kind, f.caller, f.some, f.value, f.dropped = kind, caller, false, false, false
 	f.form, f.indent, f.id = 0, indent, id
 	f.shape, f.slot, f.next, f.key, f.hits = nil, nil, 0, -1, 0
-	f.keys.open = false // the other fields are set before they are read
+	f.keys.Open = false // the other fields are set before they are read
 	return nil
 }
 
 // close ends the innermost container.
-func (w *JSONWriter) close() {
+func (w *JSONWriter) close() error {
 	f := w.top()
 	if f.some && w.opts.Pretty && w.text == 0 {
 		w.line(f.indent - 1)
@@ -256,12 +282,14 @@ func (w *JSONWriter) close() {
 	} else {
 		w.buf = append(w.buf, ']')
 	}
-	w.closeFrame(f)
+	return w.closeFrame(f)
 }
 
-func (w *JSONWriter) closeFrame(f *jsonFrame) {
-	if f.keys.open {
-		w.keys.end(&f.keys)
+func (w *JSONWriter) closeFrame(f *jsonFrame) error {
+	if f.keys.Open {
+		if err := w.keys.End(&f.keys); err != nil {
+			return w.twice(err)
+		}
 		if f.shape != nil && len(f.shape.keys) == maxShapeKeys {
 			f.shape.missed()
 		}
@@ -273,6 +301,7 @@ func (w *JSONWriter) closeFrame(f *jsonFrame) {
 			w.text--
 		}
 	}
+	return nil
 }
 
 // lead writes what comes before an item: the comma, the line break, what begins a pair.
@@ -349,11 +378,11 @@ func (w *JSONWriter) checkKey(f *jsonFrame, s *Scanner) error {
 	}
 	switch w.opts.Keys {
 	case KeysError:
-		return fault.New(fault.Invalid, "value", "key is of kind %s, JSON has string keys only", s.Kind).At(f.keyStart)
+		return fault.New(fault.Invalid, "value", "key is of kind %s, JSON has string keys only", s.Kind).At(f.keyStart).Because(PermitKeys)
 	case KeysString:
 		// The text of a key inside the text of a key would double its backslashes on each level.
 		if w.text > 0 && (s.Kind == Array || s.Kind == Map || s.Kind == Ext) {
-			return fault.New(fault.Invalid, "value", "key of kind %s inside a key that is written as a string", s.Kind).At(f.keyStart)
+			return fault.New(fault.Invalid, "value", "key of kind %s inside a key that is written as a string", s.Kind).At(f.keyStart).Because(PermitKeys)
 		}
 	case KeysPairs:
 		if w.mode == modePlan {
@@ -363,6 +392,37 @@ func (w *JSONWriter) checkKey(f *jsonFrame, s *Scanner) error {
 		}
 	}
 	return nil
+}
+
+// keyKind notes what the text of a key does not tell. Where keys are written as they are, two that differ are two keys,
+// such as the string "QQ" and a byte that is written so. A string is one with tags and without, since a map of strings
+// alone has no other keys.
+func (w *JSONWriter) keyKind(s *Scanner, tags *jsonTags) {
+	kind := s.Kind
+	switch {
+	case kind == String:
+	case tags.big != 0 && kind == Bytes, kind == Uint, kind == Nint:
+		kind = Uint
+	case kind == Float16, kind == Float32, kind == Float64:
+		kind = Float64
+	}
+	n := len(tags.numbers)
+	if tags.big != 0 && s.Kind == Bytes {
+		n-- // its number is a byte
+	}
+	if tags.any && n > 0 && kind != String {
+		w.kinds = binary.AppendUvarint(append(w.kinds, byte(Tag)), uint64(n))
+		w.kinds = append(w.kinds, tags.numbers[:n]...)
+	}
+	w.kinds = append(w.kinds, byte(kind))
+	switch kind {
+	case Simple:
+		w.kinds = append(w.kinds, byte(s.Bits))
+	case Float64:
+		if f := s.Float(); math.IsInf(f, 0) { // null, perhaps, as NaN is
+			w.kinds = append(w.kinds, byte(math.Float64bits(f)>>63))
+		}
+	}
 }
 
 // maxKeyText is the length of the longest key as text. A key is held in memory to be compared.
@@ -402,7 +462,7 @@ func (w *JSONWriter) keyDone(f *jsonFrame, s *Scanner) error {
 func (w *JSONWriter) compare(f *jsonFrame, s *Scanner) error {
 	f.dropped = false
 	text := w.buf[f.textMark:]
-	if f.shape != nil && !f.keys.open {
+	if f.shape != nil && !f.keys.Open {
 		if f.key = w.learn(f, s, text); f.key >= 0 {
 			f.hits |= 1 << f.key
 			f.next = f.key + 1
@@ -413,22 +473,26 @@ func (w *JSONWriter) compare(f *jsonFrame, s *Scanner) error {
 	if w.opts.Dup == DupAll || w.distinct {
 		return nil
 	}
-	if !f.keys.open {
-		w.keys.begin(&f.keys, w.shift+f.id)
+	if w.opts.Keys == KeysPairs && !f.isString {
+		w.scratch = append(append(append(w.scratch[:0], text...), 0), w.kinds[f.kindMark:]...)
+		text = w.scratch
+	}
+	if !f.keys.Open {
+		w.keys.Begin(&f.keys, w.shift+f.id)
 		for i := range maxShapeKeys {
 			if f.hits>>i&1 != 0 {
-				if _, err := w.keys.add(&f.keys, f.shape.keys[i].text, -1); err != nil {
-					return err
+				if _, err := w.keys.Add(&f.keys, f.shape.keys[i].text, -1); err != nil {
+					return w.twice(err)
 				}
 			}
 		}
 	}
-	twin, err := w.keys.add(&f.keys, text, f.keyStart)
+	twin, err := w.keys.Add(&f.keys, text, w.base+f.keyStart)
 	if err != nil {
-		return err
+		return w.twice(err)
 	}
 	if twin == nil {
-		if w.keys.full() {
+		if w.keys.Full() {
 			return w.lookUp(s.start)
 		}
 		return nil
@@ -441,7 +505,23 @@ func (w *JSONWriter) compare(f *jsonFrame, s *Scanner) error {
 		w.buf = w.buf[:f.mark]
 		return w.lost(LossPair, f.keyStart)
 	}
-	return fault.New(fault.Conflict, "value", "key %s occurs twice in one map", clip(text)).At(f.keyStart)
+	return doubleText(text, f.keyStart)
+}
+
+func doubleText(text []byte, offset int64) error {
+	text, _, _ = bytes.Cut(text, []byte{0}) // behind it are kinds
+	return fault.New(fault.Conflict, "value", "key %s occurs twice in one map", clip(text)).At(offset).Because(PermitDup)
+}
+
+// twice is the error of a key that was found to occur twice later than it was written.
+func (w *JSONWriter) twice(err error) error {
+	switch e := err.(type) {
+	case *keyset.Twice:
+		return doubleText(e.Key, e.Offset-w.base)
+	case *fault.Error:
+		return fault.Shift(e, -w.base)
+	}
+	return err
 }
 
 // learn finds or adds the key that s has read, whose text is given, in the shape of its map. It returns -1 when the

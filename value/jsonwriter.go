@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/spilehq/spile/fault"
+	"github.com/spilehq/spile/internal/keyset"
 )
 
 // AppendJSON appends the JSON text of data, which must hold exactly one value, to dst. A nil o means the zero
@@ -18,7 +19,7 @@ func AppendJSON(dst []byte, c Codec, data []byte, lim Limits, o *JSONOptions, lo
 	if err == nil {
 		err = w.nothingLeft(&w.scan)
 	} else if err == io.EOF {
-		err = errTruncated(0, "a value")
+		err = errTruncated(0, "a value", 1)
 	}
 	if err == nil {
 		dst = w.buf
@@ -32,7 +33,10 @@ func AppendJSON(dst []byte, c Codec, data []byte, lim Limits, o *JSONOptions, lo
 var jsonWriters = sync.Pool{New: func() any { return new(JSONWriter) }}
 
 // JSONWriter writes values as JSON text. Memory is bounded: the buffer of 64 KiB, the stack of open containers, and the
-// keys of the maps that are open, which it must compare (see [DupMode]).
+// keys of the maps that are open, which it must compare (see [DupMode]). Of those, some tens of megabytes are kept; beyond
+// that a filter of 64 MiB takes over, and what it suspects is looked up by reading the input again, or in a temporary file
+// where that cannot be. [DupFirst] and [DupLast] have to know at once: past 96 MiB of keys they are an error of class
+// fault.Limit.
 //
 // Values come whole ([JSONWriter.WriteValue], [JSONWriter.WriteSection]) or as the children of containers that the
 // caller begins and ends; the writer puts commas, line breaks and indentation. Values at the top level are separated by
@@ -54,19 +58,22 @@ type JSONWriter struct {
 	base   int64 // see At
 	err    error
 
-	buf  []byte
-	mode writerMode
-	slow bool        // without rush and shapes, for tests
-	open []jsonFrame // the first one stands for the top level and is never closed
-	hold int         // keys that are being written and must not leave buf before they are compared
-	text int         // those of them that become strings
+	buf   []byte
+	mode  writerMode
+	slow  bool        // without rush and shapes, for tests
+	open  []jsonFrame // the first one stands for the top level and is never closed
+	hold  int         // keys that are being written and must not leave buf before they are compared
+	text  int         // those of them that become strings
+	kinds []byte      // of the tokens of the keys that are held, where text does not tell them apart
 
 	tags     jsonTags
-	keys     keyTracker
-	shift    int64     // what makes its offsets those of the writer that made it
-	maps     int       // maps with keys that were begun, for plan
-	plan     *jsonPlan // nil where all maps are written as they are
-	distinct bool      // keys that occur twice are in the plan, or there are none
+	keys     keyset.Set
+	shift    int64       // what makes its offsets those of the writer that made it
+	callers  int64       // maps that the caller has begun
+	maps     int         // maps with keys that were begun, for plan
+	plan     *jsonPlan   // nil where all maps are written as they are
+	planner  *JSONWriter // nil until one is needed
+	distinct bool        // keys that occur twice are in the plan, or there are none
 	input    jsonInput
 
 	learned keyShapes
@@ -75,7 +82,6 @@ type JSONWriter struct {
 	inner   Scanner
 	scratch []byte
 	section []byte
-	twins   suspectSet
 }
 
 // writerMode says what a writer is for.
@@ -102,6 +108,7 @@ type jsonFrame struct {
 	mark     int // before its comma
 	textMark int
 	keyStart int64
+	kindMark int // in kinds
 	isString bool
 	dropped  bool
 
@@ -110,7 +117,7 @@ type jsonFrame struct {
 	key   int    // the key of shape that was written last, -1 when it is none of them
 	hits  uint64 // the keys of shape that were written
 	slot  *shapePlace
-	keys  mapKeys // what hits does not tell
+	keys  keyset.Map // what hits does not tell
 }
 
 type frameKind uint8
@@ -145,9 +152,10 @@ func (w *JSONWriter) reset(out io.Writer, lim Limits, o *JSONOptions, loss *Loss
 	}
 	w.where, w.base, w.err = "", 0, nil
 	w.mode, w.hold, w.text, w.maps, w.plan = modeWrite, 0, 0, 0, nil
+	w.kinds, w.callers = w.kinds[:0], 0
 	w.distinct = false
 	w.tags = jsonTags{}
-	w.keys.reset()
+	w.keys.Reset(keyset.Exact)
 	w.open = append(w.open[:0], jsonFrame{key: -1})
 	w.buf = w.buf[:0]
 	if w.learned.learned >= maxLearnedKeys/2 {
@@ -159,10 +167,13 @@ func (w *JSONWriter) reset(out io.Writer, lim Limits, o *JSONOptions, loss *Loss
 func (w *JSONWriter) forget() {
 	const much = 1 << 20
 	w.buf, w.input, w.plan, w.losses = nil, jsonInput{}, nil, nil
+	if w.planner != nil {
+		w.planner.forget()
+	}
 	w.scan.Reset(Msgpack, nil, Limits{})
 	w.inner.Reset(Msgpack, nil, Limits{})
-	if len(w.keys.filter) > 0 || cap(w.keys.text)+entrySize*cap(w.keys.entries) > much {
-		w.keys = keyTracker{}
+	if w.keys.Reset(keyset.Exact); w.keys.Memory() > much {
+		w.keys = keyset.Set{}
 	}
 	if cap(w.scratch) > much {
 		w.scratch = nil
@@ -206,7 +217,7 @@ func (w *JSONWriter) WriteSection(c Codec, src io.ReaderAt, off, size int64) err
 		w.section = append(w.section[:0], make([]byte, size)...)
 		if n, err := src.ReadAt(w.section, off); n < len(w.section) {
 			if err == io.EOF {
-				err = errTruncated(int64(n), "a section of the source")
+				err = errTruncated(int64(n), "a section of the source", size-int64(n))
 			}
 			return w.fail(err)
 		}
@@ -221,7 +232,7 @@ func (w *JSONWriter) WriteSection(c Codec, src io.ReaderAt, off, size int64) err
 	err := w.run(s)
 	w.plan, w.distinct = nil, false
 	if err == io.EOF {
-		return w.fail(errTruncated(0, "a value"))
+		return w.fail(errTruncated(0, "a value", 1))
 	} else if err != nil {
 		return err
 	}
@@ -229,7 +240,7 @@ func (w *JSONWriter) WriteSection(c Codec, src io.ReaderAt, off, size int64) err
 		return err
 	}
 	if s.Offset() < size {
-		return w.fail(errTruncated(s.Offset(), "a section of the source"))
+		return w.fail(errTruncated(s.Offset(), "a section of the source", size-s.Offset()))
 	}
 	return nil
 }
@@ -251,7 +262,7 @@ func (w *JSONWriter) BeginArray() error {
 		return err
 	}
 	w.lead(w.top())
-	return w.begin(frameArray, w.base, true)
+	return w.begin(frameArray, 0, true)
 }
 
 // EndArray ends the array that BeginArray began.
@@ -273,7 +284,8 @@ func (w *JSONWriter) BeginMap(pairs bool) error {
 	if pairs {
 		kind = framePairs
 	}
-	return w.begin(kind, w.base, true)
+	w.callers++
+	return w.begin(kind, -w.callers, true)
 }
 
 // NeedsPairs reports whether a map with this encoded key must be begun with pairs: whether the options say [KeysPairs]
@@ -301,7 +313,7 @@ func (w *JSONWriter) Key(c Codec, key []byte) (bool, error) {
 	w.input = jsonInput{codec: c, start: 0, data: key}
 	w.scan.Reset(c, key, w.lim)
 	if err := w.run(&w.scan); err == io.EOF {
-		return false, w.fail(errTruncated(0, "a key"))
+		return false, w.fail(errTruncated(0, "a key", 1))
 	} else if err != nil {
 		return false, err
 	}
@@ -323,7 +335,9 @@ func (w *JSONWriter) endOwn() error {
 	if w.err != nil {
 		return w.err
 	}
-	w.close()
+	if err := w.close(); err != nil {
+		return w.fail(err)
+	}
 	w.valueDone(w.top())
 	return w.spill()
 }
@@ -365,5 +379,6 @@ func (w *JSONWriter) fail(err error) error {
 		err = &c
 	}
 	w.err = err
+	w.keys.Reset(keyset.Exact)
 	return err
 }

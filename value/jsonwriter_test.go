@@ -429,3 +429,28 @@ func TestJSONFloatsRoundTrip(t *testing.T) {
 		}
 	}
 }
+
+// TestPlansKeepNothing: many small values that each need a look ahead take the memory of one.
+func TestPlansKeepNothing(t *testing.T) {
+	const n = 10_000
+	data := AppendArrayHeader(nil, Msgpack, n)
+	for range n {
+		data = append(data, 0x91, 0x81, 0x07, 0x01) // [{7:1}]
+	}
+	for _, o := range []JSONOptions{{Keys: KeysPairs}, {Keys: KeysString, Dup: DupLast}} {
+		grown := allocated(func() {
+			w := NewJSONWriter(io.Discard, Limits{}, &o, nil)
+			s := NewScanner(Msgpack, data, Limits{})
+			s.Next()
+			w.BeginArray()
+			for range n {
+				if err := w.WriteValue(s); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
+		if grown > 1<<20 {
+			t.Errorf("%v: %d bytes allocated for %d values", o, grown, n)
+		}
+	}
+}

@@ -52,6 +52,17 @@ var kindNames = [...]string{
 	Undefined: "undefined", Simple: "simple", End: "end",
 }
 
+// withArticle is String in a sentence.
+func (k Kind) withArticle() string {
+	switch k {
+	case Bytes, Null, Undefined:
+		return k.String()
+	case Uint, Nint, Ext, End:
+		return "an " + k.String()
+	}
+	return "a " + k.String()
+}
+
 // String returns a word for people: the integers are all "int", the floats all "float".
 func (k Kind) String() string {
 	if int(k) < len(kindNames) {

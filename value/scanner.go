@@ -117,7 +117,7 @@ func (s *Scanner) Next() error {
 	f := &forms[s.codec][p[0]]
 	n := f.size()
 	if len(p) < n {
-		return s.short("the head of a value")
+		return s.short("the head of a value", int64(n-len(p)))
 	}
 	kind, arg := f.kind, uint64(f.arg)
 	if f.width != 0 {
@@ -145,7 +145,7 @@ func (s *Scanner) Next() error {
 		}
 	case Array, Map:
 		if arg > maxLength {
-			return s.fail(badLength(kind, arg).At(s.start))
+			return s.tooLong(kind, arg, s.start)
 		}
 		s.pos += n
 		s.Kind, s.Len = kind, int(arg)
@@ -205,7 +205,7 @@ func (s *Scanner) push(kind Kind, count int64) error {
 	s.rem, s.odd = count, false
 	// Each value takes a byte at least. What was claimed before is within the limit, so nothing overflows.
 	if count > 0 && count > s.end-s.Offset()-s.outer {
-		return s.fail(errTruncated(s.start, "a "+kind.String()))
+		return s.fail(errTruncated(s.start, kind.withArticle(), count-(s.end-s.Offset()-s.outer)))
 	}
 	return nil
 }
@@ -242,7 +242,7 @@ func (s *Scanner) nextIndefinite(kind Kind) error {
 		at := s.Offset()
 		h, err := ReadHead(CBOR, s.buf[s.pos:])
 		if err == io.ErrUnexpectedEOF {
-			return s.short("a " + kind.String() + " of indefinite length")
+			return s.short(kind.withArticle()+" of indefinite length", 1)
 		} else if err != nil {
 			return s.fail(fault.Shift(err, at))
 		}
@@ -269,17 +269,25 @@ func (s *Scanner) nextIndefinite(kind Kind) error {
 	return nil
 }
 
+// tooLong is the error of a length beyond maxLength, of the head at offset at. That the input is shorter says more.
+func (s *Scanner) tooLong(kind Kind, n uint64, at int64) error {
+	if left := s.end - s.Offset(); n <= noLength && int64(n) > left {
+		return s.fail(errTruncated(s.start, kind.withArticle(), int64(n)-left))
+	}
+	return s.fail(badLength(kind, n).At(at))
+}
+
 // take passes n bytes of content, of the head at offset at, and leaves them in Data.
 func (s *Scanner) take(kind Kind, n uint64, at int64) error {
 	if n > maxLength {
-		return s.fail(badLength(kind, n).At(at))
+		return s.tooLong(kind, n, at)
 	}
 	if n > uint64(len(s.buf)-s.pos) {
 		if int64(n) > s.end-s.Offset() {
-			return s.fail(errTruncated(s.start, "a "+kind.String()))
+			return s.fail(errTruncated(s.start, kind.withArticle(), int64(n)-(s.end-s.Offset())))
 		}
 		if s.fill(int(n)); n > uint64(len(s.buf)-s.pos) {
-			return s.short("a " + kind.String())
+			return s.short(kind.withArticle(), int64(n)-int64(len(s.buf)-s.pos))
 		}
 	}
 	s.Data = s.buf[s.pos : s.pos+int(n) : s.pos+int(n)]
@@ -359,14 +367,14 @@ func (s *Scanner) Skip() error {
 	for {
 		n, err := s.skip.run(s.buf[s.pos:], s.left())
 		if err == io.ErrUnexpectedEOF {
-			return s.short("a value")
+			return s.short("a value", 0)
 		} else if err != nil && err != errMore {
 			return s.fail(fault.Shift(err, s.Offset()))
 		}
 		if n <= len(s.buf)-s.pos {
 			s.pos += n
 		} else if !s.discard(int64(n)) {
-			return s.short("a value")
+			return s.short("a value", 0)
 		}
 		if err == nil {
 			s.endSkip()
@@ -374,7 +382,7 @@ func (s *Scanner) Skip() error {
 		}
 		rest := len(s.buf) - s.pos
 		if s.fill(rest + 1); len(s.buf)-s.pos == rest {
-			return s.short("a value")
+			return s.short("a value", 0)
 		}
 	}
 }
@@ -407,15 +415,15 @@ func (s *Scanner) atEnd() error {
 		return io.EOF
 	}
 	s.start = s.Offset()
-	return s.short("a container")
+	return s.short("a container", max(s.rem, 1))
 }
 
 // short is the error where the input is too short for something: what its reader said, or that it is truncated.
-func (s *Scanner) short(what string) error {
+func (s *Scanner) short(what string, more int64) error {
 	if s.err != nil {
 		return s.fail(s.err)
 	}
-	return s.fail(errTruncated(s.start, what))
+	return s.fail(errTruncated(s.start, what, more))
 }
 
 // fail makes err the error of this call and of all that follow.

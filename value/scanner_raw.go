@@ -22,12 +22,12 @@ func (s *Scanner) Raw() ([]byte, error) {
 		case errMore: // a byte at least behind what is there, which may be a part of a head
 			want = max(n, len(s.buf)-s.pos) + 1
 		case io.ErrUnexpectedEOF:
-			return nil, s.short("a value")
+			return nil, s.short("a value", 0)
 		default:
 			return nil, s.fail(fault.Shift(err, s.Offset()+int64(n-m)))
 		}
 		if s.fill(want); len(s.buf)-s.pos < want {
-			return nil, s.short("a value")
+			return nil, s.short("a value", 0)
 		}
 		if err == nil {
 			raw := s.buf[s.pos : s.pos+n : s.pos+n]

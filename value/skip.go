@@ -165,6 +165,8 @@ func (k *skipper) slow(p []byte, pos, left int) (int, error) {
 	h, err := ReadHead(k.codec, p[pos:])
 	if err == io.ErrUnexpectedEOF {
 		return pos, errMore
+	} else if left <= maxLength && errors.Is(err, fault.Limit) { // a length that is too long for an int, and for what is left
+		return pos, io.ErrUnexpectedEOF
 	} else if err != nil {
 		return pos, fault.Shift(err, int64(pos))
 	}

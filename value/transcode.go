@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/spilehq/spile/fault"
+	"github.com/spilehq/spile/internal/keyset"
 )
 
 // Transcode appends to dst, in the codec to, the value that data holds in the codec from, and returns the longer slice;
@@ -30,9 +31,10 @@ import (
 //	years 0 to 9999 (where exact)
 //	refused                          other ext
 //
-// Besides the output it takes memory for the keys of the maps around the current value, up to 256 MiB, and with containers
-// of indefinite length, whose counts take a pass of their own, a byte for each and 16 for one of more than 254 items, up
-// to 256 MiB; past that it returns an error of class [fault.Limit].
+// Besides the output it takes memory for the keys of the maps around the current value: up to 16 MiB they are kept, beyond
+// that a filter of 64 MiB takes over and what it suspects is looked up by reading data again. With containers of
+// indefinite length, whose counts take a pass of their own, it takes a byte for each and 16 for one of more than 254 items,
+// up to 256 MiB; past that it returns an error of class [fault.Limit].
 func Transcode(dst []byte, to, from Codec, data []byte, lim Limits) ([]byte, error) {
 	t := transcoder{to: to, from: from, out: dst, memory: transcodeMemory, open: func() *Scanner {
 		return NewScanner(from, data, lim)
@@ -43,8 +45,8 @@ func Transcode(dst []byte, to, from Codec, data []byte, lim Limits) ([]byte, err
 	return t.out, nil
 }
 
-// TranscodeAt writes to w what [Transcode] appends, of the size bytes of src. It reads src once from front to back, and
-// once more when it meets a container of indefinite length. Besides what Transcode says it takes memory for the longest
+// TranscodeAt writes to w what [Transcode] appends, of the size bytes of src. It reads src once from front to back,
+// once more when it meets a container of indefinite length, and again where many keys need a second look. Besides what Transcode says it takes memory for the longest
 // string and the longest key. What was written before an error is a part of a value.
 func TranscodeAt(w io.Writer, to, from Codec, src io.ReaderAt, size int64, lim Limits) error {
 	t := transcoder{to: to, from: from, w: w, memory: transcodeMemory, open: func() *Scanner {
@@ -56,7 +58,7 @@ func TranscodeAt(w io.Writer, to, from Codec, src io.ReaderAt, size int64, lim L
 	return t.flush(0)
 }
 
-// transcodeMemory bounds the memory for keys, and that for counts.
+// transcodeMemory bounds the memory for counts.
 const transcodeMemory = 256 << 20
 
 // transcodeBuffer is how much is written at once.
@@ -65,7 +67,7 @@ const transcodeBuffer = 64 << 10
 type transcoder struct {
 	to, from Codec
 	w        io.Writer       // nil when out takes all
-	memory   int             // for keys, and for counts
+	memory   int             // for counts
 	open     func() *Scanner // starts at the first byte
 
 	s      *Scanner
@@ -73,7 +75,9 @@ type transcoder struct {
 	counts *counts // nil until the first container of indefinite length
 	frames []transFrame
 	inKeys int // keys that are being written, one inside the other; their bytes must stay in out
-	keys   keyStack
+	keys   keyset.Set
+	check  bool  // out is dropped, suspect keys are compared
+	stop   int64 // offset at which a check is done
 
 	held   bool // a tag was read whose meaning hangs on its content
 	tag    uint64
@@ -86,7 +90,7 @@ type transFrame struct {
 	value bool  // the next value is the value of a pair
 	key   int   // where the key that is being written starts in out, noKey when there is none
 	at    int64 // the offset of the key in the input
-	seen  keyFrame
+	seen  keyset.Map
 }
 
 const noKey = -1
@@ -98,9 +102,13 @@ func (t *transcoder) run() error {
 		}
 	}
 	t.s = t.open()
+	t.keys.SetMode(keyset.Reread)
 	for {
 		if err := t.s.Next(); err != nil {
 			return notEmpty(err)
+		}
+		if t.check && t.s.Start() > t.stop {
+			return errStopped
 		}
 		if t.s.Kind != End {
 			t.begin()
@@ -123,6 +131,9 @@ func (t *transcoder) run() error {
 				return err
 			}
 		}
+	}
+	if err := t.lookUp(math.MaxInt64); err != nil {
+		return err
 	}
 	if t.s.fill(1); t.s.pos < len(t.s.buf) {
 		return corrupt("more bytes behind the value").At(t.s.Offset())
@@ -154,17 +165,39 @@ func (t *transcoder) end() error {
 	key := t.out[f.key:]
 	f.key = noKey
 	t.inKeys--
-	if !t.keys.add(&f.seen, key) {
-		return fault.New(fault.Conflict, "value", "key %q comes twice", cutText(keyText(t.to, key))).At(f.at)
-	}
-	if t.keys.memory() > t.memory {
-		return fault.New(fault.Limit, "value", "keys of open maps take more than %d bytes", t.memory).At(f.at)
+	twin, err := t.keys.Add(&f.seen, key, f.at)
+	switch {
+	case err != nil:
+		return err
+	case twin != nil:
+		return doubleKey(t.to, key).At(f.at)
+	case t.keys.Full():
+		return t.lookUp(f.at)
 	}
 	return nil
 }
 
+// lookUp takes the second look at keys up to the one at offset stop by reading the input again.
+func (t *transcoder) lookUp(stop int64) error {
+	return t.keys.LookUp(func(look *keyset.Set) error {
+		sub := transcoder{to: t.to, from: t.from, open: t.open, keys: *look, check: true, stop: stop}
+		if t.counts != nil {
+			again := *t.counts
+			again.next, again.nextInBig = 0, 0
+			sub.counts = &again
+		}
+		if err := sub.run(); err != errStopped {
+			return err
+		}
+		return nil
+	})
+}
+
 // flush writes out, unless a key in it is not complete. Less than size bytes may stay.
 func (t *transcoder) flush(size int) error {
+	if t.check && t.inKeys == 0 {
+		t.out = t.out[:0]
+	}
 	if t.w == nil || t.inKeys > 0 || len(t.out) < size {
 		return nil
 	}
@@ -222,7 +255,11 @@ func (t *transcoder) token() (whole bool, err error) {
 		}
 		t.out = AppendSimple(t.out, t.to, uint8(s.Bits))
 	case End:
-		t.keys.drop(&t.frames[len(t.frames)-1].seen)
+		if f := &t.frames[len(t.frames)-1]; f.isMap {
+			if err := t.keys.End(&f.seen); err != nil {
+				return false, err
+			}
+		}
 		t.frames = t.frames[:len(t.frames)-1]
 	}
 	return true, err
@@ -267,8 +304,10 @@ func (t *transcoder) container() error {
 	} else {
 		t.out = AppendArrayHeader(t.out, t.to, n)
 	}
-	f.seen = t.keys.frame()
 	t.frames = append(t.frames, f)
+	if f.isMap {
+		t.keys.Begin(&t.frames[len(t.frames)-1].seen, t.s.Start())
+	}
 	return nil
 }
 
@@ -276,7 +315,7 @@ func (t *transcoder) container() error {
 func (t *transcoder) refuse(what string) error { return t.refuseAt(what, t.s.Start()) }
 
 func (t *transcoder) refuseAt(what string, at int64) error {
-	return fault.New(fault.Invalid, "value", "%s has no form in %s", what, t.to).At(at)
+	return fault.New(fault.Invalid, "value", "%s has no form in %s", what, t.to).At(at).Because(PermitCodec)
 }
 
 // appendFloatBits appends a float in its own width, bit by bit: a signalling NaN would not outlive a float32. Msgpack has no

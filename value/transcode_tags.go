@@ -49,9 +49,9 @@ func (t *transcoder) heldTag() (done bool, err error) {
 			t.out = appendMsgpackTime(t.out, sec, nsec)
 			return true, nil
 		}
-		return false, t.refuseAt("tag 1 with a "+s.Kind.String()+", not a time of whole nanoseconds,", t.tagged)
+		return false, t.refuseAt("tag 1 with "+s.Kind.withArticle()+", not a time of whole nanoseconds,", t.tagged)
 	}
-	return false, t.refuseAt("tag "+strconv.FormatUint(t.tag, 10)+" with a "+s.Kind.String(), t.tagged)
+	return false, t.refuseAt("tag "+strconv.FormatUint(t.tag, 10)+" with "+s.Kind.withArticle(), t.tagged)
 }
 
 // bigNumber writes the integer of a tag 2 or 3: a plain one where 64 bits hold it (RFC 8949 section 3.4.3).

@@ -63,8 +63,8 @@ type Seq struct {
 }
 
 // MapSeq is a map whose pairs are made while it is written; Len is as in [Seq]. Two pairs with the same key are
-// refused. To find them the encoded keys are kept, in 256 MiB of memory at most, which is some two million short keys; a
-// map with more is an error of class fault.Limit.
+// refused. To find them the encoded keys are kept in memory up to 96 MiB, some two million short ones. Those of a longer
+// map go to a temporary file, which is gone afterwards.
 type MapSeq struct {
 	Len   int
 	Pairs iter.Seq2[any, any]

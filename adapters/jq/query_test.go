@@ -37,7 +37,7 @@ func document(t testing.TB, c value.Codec, payload []byte, o msglc.WriteOptions)
 	t.Helper()
 	var dst target
 	o.Codec = c
-	w, err := msglc.NewWriter(&dst, &o)
+	w, err := msglc.NewWriter(t.Context(), &dst, &o)
 	if err == nil {
 		_, err = w.Write(payload)
 	}
@@ -411,7 +411,7 @@ func TestCombinedProperty(t *testing.T) {
 			parts = append(parts, msglc.Part{Name: name, Object: source.Memory("part", data)})
 		}
 		var dst target
-		if err := msglc.Combine(t.Context(), &dst, named, parts, nil); err != nil {
+		if err := msglc.Combine(t.Context(), &dst, parts, &msglc.CombineOptions{Named: named}); err != nil {
 			t.Fatal(err)
 		}
 		s := defaultSizes

@@ -129,10 +129,10 @@ func (e *env) combine(ctx context.Context, args []string, in *sourceFlags, w *wr
 		parts[i] = msglc.Part{Name: p.name, Object: obj}
 	}
 	if w.appends {
-		return msglc.Append(ctx, w.output, given[0].named, parts, w.options(in))
+		return msglc.Append(ctx, w.output, parts, &msglc.CombineOptions{Named: given[0].named, WriteOptions: *w.options(in)})
 	}
 	return e.write(ctx, "combine", w.output, func(out output) error {
-		return msglc.Combine(ctx, out, given[0].named, parts, w.options(in))
+		return msglc.Combine(ctx, out, parts, &msglc.CombineOptions{Named: given[0].named, WriteOptions: *w.options(in)})
 	})
 }
 

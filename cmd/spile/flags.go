@@ -112,8 +112,9 @@ type sourceFlags struct {
 
 	tables *tableInFlags // how tables are read, nil for verbs that read none
 
-	lossless bool // set by verbs that have the flag: a JSON file whose numbers cannot be kept is an error
-	keepDup  bool // set by verbs that print values: keys that occur twice in a JSON file are for the printer to treat
+	lossless    bool           // set by verbs that have the flag: a JSON file whose numbers cannot be kept is an error
+	invalidUTF8 value.UTF8Mode // set by verbs that print values
+	keepDup     bool           // set by verbs that print values: keys that occur twice in a JSON file are for the printer to treat
 }
 
 func (f *sourceFlags) add(flags *pflag.FlagSet) {

@@ -1,19 +1,15 @@
 package main
 
 import (
+	"errors"
 	"regexp"
 	"strings"
+
+	"github.com/spilehq/spile/value"
 )
 
 // hints name the flag that helps with an error, by a pattern of its message. One is given where the verb has the flag.
 var hints = []struct{ pattern, flag, text string }{
-	{` has no JSON form`, "non-finite", "--non-finite=null or string prints it"},
-	{`JSON has string keys only`, "keys", "--keys=string or pairs prints it"},
-	{` occurs twice in one `, "dup", "--dup says which pair is printed"},
-	{` is not valid UTF-8 \(byte `, "invalid-utf8", "--invalid-utf8=replace prints it"},
-	{`, msgpack holds -2\^63 `, "codec", "--codec cbor holds it"},
-	{` has no form in msgpack`, "codec", "--codec cbor holds it"},
-	{`, and nothing may be lost`, "lossless", "without --lossless it is told and done"},
 	{`nested deeper than `, "depth", "--depth sets the limit"},
 	{` nested too deep`, "depth", "--depth sets the limit"},
 	{`budget of \d+ bytes: `, "max-bytes", "--max-bytes sets it"},
@@ -22,18 +18,37 @@ var hints = []struct{ pattern, flag, text string }{
 	{` more bytes decoded, `, "max-decode", "--max-decode sets it"},
 }
 
+// permits name the flag for what an option of the library permits.
+var permits = map[value.Permit]struct{ flag, text string }{
+	value.PermitNonFinite:   {"non-finite", "--non-finite=null or string prints it"},
+	value.PermitInvalidUTF8: {"invalid-utf8", "--invalid-utf8=replace prints it"},
+	value.PermitKeys:        {"keys", "--keys=string or pairs prints it"},
+	value.PermitDup:         {"dup", "--dup says which pair is printed"},
+	value.PermitKeepDup:     {"dup", "--dup says which pair is printed"},
+	value.PermitLossless:    {"lossless", "without --lossless it is told and done"},
+	value.PermitCodec:       {"codec", "--codec cbor holds it"},
+}
+
 // hinted is the message of an error with the flag that helps, before its offset.
 func (e *env) hinted(err error) string {
 	text := message(err)
-	for _, h := range hints {
-		if e.flags == nil || e.flags.Lookup(h.flag) == nil || !regexp.MustCompile(h.pattern).MatchString(text) {
-			continue
+	hint := func(flag, help string) string {
+		if e.flags == nil || e.flags.Lookup(flag) == nil {
+			return text
 		}
 		end := len(text)
 		if i := strings.LastIndex(text, " (offset "); i >= 0 && strings.HasSuffix(text, ")") {
 			end = i
 		}
-		return text[:end] + "; " + h.text + text[end:]
+		return text[:end] + "; " + help + text[end:]
+	}
+	if p, ok := errors.AsType[value.Permit](err); ok {
+		return hint(permits[p].flag, permits[p].text)
+	}
+	for _, h := range hints {
+		if regexp.MustCompile(h.pattern).MatchString(text) {
+			return hint(h.flag, h.text)
+		}
 	}
 	return text
 }

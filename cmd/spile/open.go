@@ -47,7 +47,7 @@ func (e *env) open(ctx context.Context, arg string, f *sourceFlags) (*document, 
 
 // openToPrint opens a document whose values are printed by the flags of out.
 func (e *env) openToPrint(ctx context.Context, arg string, f *sourceFlags, out *jsonFlags) (*document, error) {
-	f.lossless, f.keepDup = out.Lossless, out.Dup != value.DupError
+	f.lossless, f.keepDup, f.invalidUTF8 = out.Lossless, out.Dup != value.DupError, out.InvalidUTF8
 	return e.open(ctx, arg, f)
 }
 

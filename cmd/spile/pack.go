@@ -100,7 +100,7 @@ func (d *document) codec() value.Codec {
 
 // packBinary writes the document of what is encoded already, in the plain form of the codec.
 func packBinary(ctx context.Context, dst msglc.Target, obj source.Object, d *document, o *msglc.WriteOptions) error {
-	w, err := msglc.NewWriter(dst, o)
+	w, err := msglc.NewWriter(ctx, dst, o)
 	if err != nil {
 		return err
 	}
@@ -196,7 +196,7 @@ func enter(left *int64, in msglc.Info) error {
 
 // packJSON writes the document of a JSON text.
 func (e *env) packJSON(ctx context.Context, dst msglc.Target, obj source.Object, f *sourceFlags, o *msglc.WriteOptions) error {
-	w, err := msglc.NewWriter(dst, o)
+	w, err := msglc.NewWriter(ctx, dst, o)
 	if err != nil {
 		return err
 	}
@@ -211,7 +211,7 @@ func (e *env) packJSON(ctx context.Context, dst msglc.Target, obj source.Object,
 func (e *env) readJSON(ctx context.Context, dst io.Writer, obj source.Object, f *sourceFlags, c value.Codec) error {
 	e.passes.Store(2) // the first one counts
 	var losses value.Losses
-	o := &value.JSONReadOptions{Limits: f.limits(), Lossless: f.lossless, KeepDup: f.keepDup}
+	o := &value.JSONReadOptions{Limits: f.limits(), Lossless: f.lossless, KeepDup: f.keepDup, InvalidUTF8: f.invalidUTF8}
 	if err := value.ReadJSON(dst, source.AsReaderAt(ctx, obj), obj.Size(), c, o, &losses); err != nil {
 		return named(err, obj.Name())
 	}

@@ -158,9 +158,9 @@ func combined(t *testing.T) string {
 		t.Fatal(err)
 	}
 	var b target
-	err = msglc.Combine(ctx, &b, true, []msglc.Part{
+	err = msglc.Combine(ctx, &b, []msglc.Part{
 		{Name: "one", Object: source.Memory("one", one)}, {Name: "two", Object: source.Memory("two", two)},
-	}, nil)
+	}, &msglc.CombineOptions{Named: true})
 	if err != nil {
 		t.Fatal(err)
 	}

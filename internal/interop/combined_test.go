@@ -47,12 +47,12 @@ func TestCombine(t *testing.T) {
 					t.Fatal(err)
 				}
 				ours := toFile(t, ourPath, func(f *source.AtomicFile) error {
-					return msglc.Combine(ctx, f, named, ourParts(t, theirParts[:3]), outer.write())
+					return msglc.Combine(ctx, f, ourParts(t, theirParts[:3]), &msglc.CombineOptions{Named: named, WriteOptions: *outer.write()})
 				})
 				sameBytes(t, "combined", ours, theirs)
 
 				// Each side appends to what the other made.
-				if err := msglc.Append(ctx, theirPath, named, ourParts(t, theirParts[3:]), outer.write()); err != nil {
+				if err := msglc.Append(ctx, theirPath, ourParts(t, theirParts[3:]), &msglc.CombineOptions{Named: named, WriteOptions: *outer.write()}); err != nil {
 					t.Fatal(err)
 				}
 				if ours, err = p.combine(ourPath, outer, true, theirParts[3:]...); err != nil {
@@ -70,7 +70,7 @@ func TestCombine(t *testing.T) {
 				name := "inner"
 				inner := part{Path: ourPath, Name: &name}
 				deep := toFile(t, deepPath, func(f *source.AtomicFile) error {
-					return msglc.Combine(ctx, f, true, ourParts(t, []part{inner}), outer.write())
+					return msglc.Combine(ctx, f, ourParts(t, []part{inner}), &msglc.CombineOptions{Named: true, WriteOptions: *outer.write()})
 				})
 				theirDeep, err := p.combine(filepath.Join(dir, "deeper.msg"), outer, false, inner)
 				if err != nil {
@@ -246,7 +246,7 @@ func TestAppendRefused(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		err := msglc.Append(ctx, c.path, c.part.Name != nil, ourParts(t, []part{c.part}), f.write())
+		err := msglc.Append(ctx, c.path, ourParts(t, []part{c.part}), &msglc.CombineOptions{Named: c.part.Name != nil, WriteOptions: *f.write()})
 		if !errors.Is(err, fault.Invalid) && !errors.Is(err, fault.Conflict) {
 			t.Errorf("%s: %v", what, err)
 		}

@@ -72,7 +72,7 @@ func TestJSON(t *testing.T) {
 				t.Fatal(err)
 			}
 			ours := toFile(t, path, func(dst *source.AtomicFile) error {
-				w, err := msglc.NewWriter(dst, f.write())
+				w, err := msglc.NewWriter(t.Context(), dst, f.write())
 				if err != nil {
 					return err
 				}
