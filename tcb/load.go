@@ -167,8 +167,8 @@ func newLoader(ctx context.Context, typ reflect.Type, t *Table) (*loader, error)
 
 // take counts n values of a type against the limits.
 func (l *loader) take(n int, t reflect.Type) error {
-	// The product fits: a type of more than 4 GiB is none that a slice can be made of.
-	return fault.Locate(l.budget.take(int64(n), int64(t.Size())), l.table.Name(), "", 0)
+	size := min(int64(t.Size()), 1<<32) // so that the product fits, n being of 31 bits
+	return fault.Locate(l.budget.take(int64(n), size), l.table.Name(), "", 0)
 }
 
 // slab makes n values of a type.

@@ -26,14 +26,18 @@ func Marshal[T any](dst []byte, rows []T, o *WriteOptions) ([]byte, error) {
 
 // ColumnsOf returns the columns that [Marshal] writes.
 func ColumnsOf[T any](rows []T) ([]*Column, error) {
-	p, err := planOf(reflect.TypeFor[T]())
+	return columnsOf(reflect.ValueOf(rows))
+}
+
+func columnsOf(rows reflect.Value) ([]*Column, error) {
+	p, err := planOf(rows.Type().Elem())
 	if err != nil {
 		return nil, err
 	}
-	if len(rows) > math.MaxInt32 {
-		return nil, fault.New(fault.Limit, "tcb", "%d rows, at most %d", len(rows), math.MaxInt32)
+	if rows.Len() > math.MaxInt32 {
+		return nil, fault.New(fault.Limit, "tcb", "%d rows, at most %d", rows.Len(), math.MaxInt32)
 	}
-	u := unloader{rows: reflect.ValueOf(rows)}
+	u := unloader{rows}
 	made := make(map[int32]*Column, len(p.columns))
 	for _, m := range p.members {
 		if made[m.Tag], err = u.member(m); err != nil {
