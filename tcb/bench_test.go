@@ -5,12 +5,12 @@ import (
 	"testing"
 )
 
-// benchRows is the number of rows of the benchmarks: more than the caches of most processors hold.
-const benchRows = 1 << 20
+// benchLen is the number of rows of the benchmarks: more than the caches of most processors hold.
+const benchLen = 1 << 20
 
 // benchColumns are columns whose best encoding is the one in their name, and some others of it.
 func benchColumns() map[string]*Column {
-	n := benchRows
+	n := benchLen
 	i32 := func(of func(i int) int32) *Column {
 		c := &Column{Tag: 1, Type: Type{Element: I32}, Rows: n}
 		c.setLen(n)
@@ -61,8 +61,8 @@ func BenchmarkDecode(b *testing.B) {
 	}
 	b.Run("copy", func(b *testing.B) {
 		b.ReportAllocs()
-		p := make([]byte, 8*benchRows)
-		b.SetBytes(8 * benchRows)
+		p := make([]byte, 8*benchLen)
+		b.SetBytes(8 * benchLen)
 		for b.Loop() {
 			q := make([]byte, len(p))
 			copy(q, p)
