@@ -150,12 +150,8 @@ func (n Node) fast() bool {
 
 func (n Node) blocksValue(ctx context.Context, b *budget) (any, error) {
 	var list []any
-	err := n.eachBlock(ctx, 0, func(blk block) error {
+	err := n.eachBlock(ctx, 0, false, func(blk block, p []byte) error {
 		if err := b.take(n, blk.end-blk.start); err != nil {
-			return err
-		}
-		p, err := n.r.read(ctx, blk.start, blk.end)
-		if err != nil {
 			return err
 		}
 		s := value.NewScanner(n.r.h.codec, p, n.r.s.limits)
@@ -312,12 +308,8 @@ func (n Node) writeBlocksJSON(ctx context.Context, jw *value.JSONWriter, b *budg
 	if err := jw.BeginArray(); err != nil {
 		return err
 	}
-	err := n.eachBlock(ctx, 0, func(blk block) error {
+	err := n.eachBlock(ctx, 0, false, func(blk block, p []byte) error {
 		if err := b.take(n, blk.end-blk.start); err != nil {
-			return err
-		}
-		p, err := n.r.read(ctx, blk.start, blk.end)
-		if err != nil {
 			return err
 		}
 		jw.At("", n.r.payload+blk.start)

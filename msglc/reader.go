@@ -63,6 +63,7 @@ type Reader struct {
 	combineDepth int
 
 	dirs     sync.Map // position of a node in the table -> *directory
+	recent   [recentDirs]atomic.Pointer[directory]
 	children sync.Map // offset of a child archive -> *Reader
 
 	generation atomic.Int64 // of what is remembered, see shared.keep
@@ -210,9 +211,12 @@ func (s *shared) keep(n int64) {
 
 // forget drops what r remembers of an older generation.
 func (r *Reader) forget() {
-	if g := r.s.generation.Load(); r.generation.Swap(g) != g {
+	if g := r.s.generation.Load(); r.generation.Load() != g && r.generation.Swap(g) != g {
 		r.dirs.Clear()
 		r.children.Clear()
+		for i := range r.recent {
+			r.recent[i].Store(nil)
+		}
 	}
 }
 
@@ -424,20 +428,29 @@ func (r *Reader) read(ctx context.Context, start, end int64) ([]byte, error) {
 }
 
 // directoryCost is about what an empty directory takes, its place in the map included.
-const directoryCost = 400
+const directoryCost = 600
+
+// recentDirs is how many directories are found without the map, those of the outer nodes of a document mostly: all reads
+// go through these, and the map is slower.
+const recentDirs = 16
 
 // directory returns what is known of the children of a node.
 func (r *Reader) directory(e *entry) *directory {
 	if r.s.cache == nil {
-		return &directory{e: *e}
+		return newDirectory(e)
 	}
 	r.forget()
-	if d, ok := r.dirs.Load(e.at); ok {
-		return d.(*directory)
+	slot := &r.recent[uint64(e.at)*0x9e3779b97f4a7c15>>60]
+	if d := slot.Load(); d != nil && d.e.at == e.at {
+		return d
 	}
-	d, known := r.dirs.LoadOrStore(e.at, &directory{e: *e})
+	d, known := r.dirs.Load(e.at)
+	if !known {
+		d, known = r.dirs.LoadOrStore(e.at, newDirectory(e))
+	}
 	if !known {
 		r.s.keep(directoryCost)
 	}
+	slot.Store(d.(*directory))
 	return d.(*directory)
 }

@@ -29,9 +29,9 @@ type tocBytes struct {
 	pages []atomic.Pointer[[]byte]
 	pool  *pagePool
 
-	mu     sync.Mutex
-	run    int // length of the last fetch, in pages
-	expect int // the page behind the last fetch
+	loading gate
+	run     int // length of the last fetch, in pages
+	expect  int // the page behind the last fetch
 }
 
 // pagePool bounds the pages that stay in memory, of all the tables of a reader: past it the oldest goes.
@@ -40,6 +40,8 @@ type pagePool struct {
 
 	mu     sync.Mutex
 	loaded []pageOf
+
+	spans spanPool
 }
 
 type pageOf struct {
@@ -65,7 +67,7 @@ func newTOCBytes(obj source.Object, base, size int64, pool *pagePool, read func(
 	n := int((size + tocPageSize - 1) / tocPageSize)
 	return &tocBytes{
 		obj: obj, base: base, size: size, read: read,
-		pages: make([]atomic.Pointer[[]byte], n), pool: pool, expect: -1,
+		pages: make([]atomic.Pointer[[]byte], n), pool: pool, expect: -1, loading: newGate(),
 	}
 }
 
@@ -93,8 +95,10 @@ func (t *tocBytes) window(ctx context.Context, off int64) ([]byte, error) {
 // load fetches page i and some pages behind it: as many as a request is worth at this source, and twice as many as
 // the last time when the table is read in order.
 func (t *tocBytes) load(ctx context.Context, i int) (*[]byte, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+	if err := t.loading.lock(ctx); err != nil {
+		return nil, fault.New(nil, "msglc", "").In(t.obj.Name()).Because(err)
+	}
+	defer t.loading.unlock()
 	if page := t.pages[i].Load(); page != nil {
 		return page, nil
 	}
@@ -305,7 +309,7 @@ func (c *tocCursor) skipHead(n int64) (int64, error) {
 		return n, err
 	}
 	n--
-	if h.Indefinite { // in a key only, which stands here as it does in the payload
+	if h.Indefinite {
 		return n, c.skipIndefinite(at)
 	}
 	switch h.Kind {
@@ -325,17 +329,6 @@ func (c *tocCursor) skipHead(n int64) (int64, error) {
 		return n, c.corrupt("table of contents ends within a node")
 	}
 	return n, nil
-}
-
-// skipIndefinite passes a CBOR value of indefinite length.
-func (c *tocCursor) skipIndefinite(at int64) error {
-	left := c.t.size - at
-	s := value.NewStream(c.codec, source.NewReader(c.ctx, c.t.obj, c.t.base+at, left, 4<<10), left, value.Limits{})
-	if err := s.Skip(); err != nil {
-		return fault.Locate(err, c.t.obj.Name(), "", c.t.base+at)
-	}
-	c.seek(at + s.Offset())
-	return nil
 }
 
 // nodeShape is what nodes look like in one codec, as every writer writes them.

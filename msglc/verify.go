@@ -199,7 +199,6 @@ func (v *verifier) table(r *Reader, w *window, e *entry, path *trail, from int64
 			v.found(r, path, err)
 			return e.end
 		}
-		at := c.at()
 		end := v.node(r, w, &child, &trail{up: path, step: step}, pos)
 		if v.err != nil {
 			return -1
@@ -207,16 +206,12 @@ func (v *verifier) table(r *Reader, w *window, e *entry, path *trail, from int64
 		if pos >= 0 {
 			pos = end
 		}
-		if child.whole {
-			c.seek(at)
-		} else {
-			c.seek(child.at)
-			if err := c.skip(1); err != nil {
-				v.found(r, path, err)
-				return e.end
-			}
+		if err := c.leave(&child); err != nil {
+			v.found(r, path, err)
+			return e.end
 		}
 	}
+	c.passed(e)
 	if pos >= 0 && head.Indefinite {
 		if p, err := w.bytes(pos, min(pos+1, e.end)); err != nil {
 			v.found(r, path, err)
