@@ -174,7 +174,7 @@ func TestIndexKeepsTheBytes(t *testing.T) {
 	}
 	bad := source.Memory("in.msgpack", payload[:20])
 	err := Index(t.Context(), new(buffer), bad, nil)
-	if want := "msglc: in.msgpack: payload ends within a value: unexpected EOF (offset 0x14)"; err == nil || err.Error() != want {
+	if want := "msglc: in.msgpack: payload ends within a value (offset 0x14)"; err == nil || err.Error() != want {
 		t.Errorf("%v, expected %s", err, want)
 	}
 }

@@ -243,26 +243,12 @@ func (s *shared) open(ctx context.Context, start, limit int64, depth int) (*Read
 	if err := s.obj.ReadAt(ctx, head, start); err != nil {
 		return nil, err
 	}
-	old := func() (*Reader, error) {
-		return bad(fault.UnsupportedVersion, 0, "archive of a release before 2024-03-12, which is not read: its magic has no padding")
-	}
-	if len(head) < MagicSize && isOldMagic(head) {
-		return old()
-	}
-	if len(head) < MagicSize {
-		return bad(fault.Corrupt, 0, "no msglc archive: %d bytes, its magic takes %d", len(head), MagicSize)
-	}
-	magic := head[:MagicSize:MagicSize]
-	switch {
-	case s.compatible != nil:
-		if !s.compatible(bytes.Clone(magic)) {
-			return bad(fault.Corrupt, 0, "magic %q is not compatible", logicalMagic(magic))
+	if s.compatible != nil && len(head) >= MagicSize {
+		if !s.compatible(bytes.Clone(head[:MagicSize])) {
+			return bad(fault.Corrupt, 0, "magic %q is not compatible", logicalMagic(head[:MagicSize]))
 		}
-	case bytes.Equal(magic, s.magic[:]):
-	case isOldMagic(head):
-		return old()
-	default:
-		return bad(fault.Corrupt, 0, "no msglc archive: magic %q, expected %q", logicalMagic(magic), logicalMagic(s.magic[:]))
+	} else if err := checkMagic(head, s.magic); err != nil {
+		return nil, fault.Shift(err, start)
 	}
 	if len(head) < PrefixSize {
 		return bad(fault.Corrupt, 0, "header ends after %d of %d bytes", len(head)-MagicSize, PrefixSize-MagicSize)
@@ -272,7 +258,7 @@ func (s *shared) open(ctx context.Context, start, limit int64, depth int) (*Read
 		return nil, fault.Shift(err, start)
 	}
 	r := &Reader{s: s, h: h, start: start, payload: start + PrefixSize, combineDepth: depth}
-	copy(r.magic[:], magic)
+	copy(r.magic[:], head)
 	if h.tocStart > limit-r.payload || h.tocSize > limit-r.payload-h.tocStart {
 		return bad(fault.Corrupt, MagicSize, "payload of %d and table of contents of %d bytes, but %d bytes are there", h.tocStart, h.tocSize, limit-r.payload)
 	}

@@ -3,9 +3,9 @@ package msglc
 import (
 	"encoding/binary"
 	"io"
-	"os"
 
 	"github.com/spilehq/spile/fault"
+	"github.com/spilehq/spile/source"
 )
 
 // A tape holds the table of contents while it is made: one record a node, a node before its children, in a map each
@@ -41,12 +41,11 @@ const tapeBound = 16 << 20
 // tape is an append-only run of bytes that can be cut back. What is beyond the bound, the older part, goes to a
 // temporary file.
 type tape struct {
-	dir    string
-	bound  int
-	mem    []byte // the bytes from base on
-	base   int64
-	file   *os.File // nil until the bound was passed
-	remove string   // the name of file where the system does not let it go while it is open
+	dir   string
+	bound int
+	mem   []byte // the bytes from base on
+	base  int64
+	file  *source.Temporary // nil until the bound was passed
 }
 
 func (t *tape) size() int64 { return t.base + int64(len(t.mem)) }
@@ -159,14 +158,11 @@ func (t *tape) settle() error {
 
 func (t *tape) spill() error {
 	if t.file == nil {
-		f, err := os.CreateTemp(t.dir, "spile-toc-*")
+		f, err := source.CreateTemporary(t.dir)
 		if err != nil {
 			return t.failed(err)
 		}
 		t.file = f
-		if err := os.Remove(f.Name()); err != nil { // a system that keeps open files by name
-			t.remove = f.Name()
-		}
 	}
 	// What stays is what is most likely cut off again.
 	n := len(t.mem) - t.bound/4
@@ -190,9 +186,6 @@ func (t *tape) close() {
 		return
 	}
 	t.file.Close()
-	if t.remove != "" {
-		os.Remove(t.remove)
-	}
 	t.file = nil
 }
 

@@ -84,7 +84,7 @@ func ExampleMemory() {
 func ExampleReaderAt() {
 	obj := source.ReaderAt("part", strings.NewReader("only this"), 100)
 	fmt.Println(obj.ReadAt(context.Background(), make([]byte, 10), 0))
-	// Output: source: part: 9 of 10 bytes are there: unexpected EOF (offset 0x0)
+	// Output: source: part: 9 of 10 bytes are there (offset 0x0)
 }
 
 // A source that can say which version it holds now is pinned to the version it held when it was opened.

@@ -199,8 +199,8 @@ func TestReaderAtFaults(t *testing.T) {
 	}{
 		{"all with EOF", 10, io.EOF, nil, ""},
 		{"all with an error", 10, broken, nil, ""}, // io.ReaderAt says that n == len(p) is success
-		{"short with EOF", 9, io.EOF, fault.Changed, "source: x: 9 of 10 bytes are there: unexpected EOF (offset 0x5)"},
-		{"short without error", 9, nil, fault.Changed, "source: x: 9 of 10 bytes are there: unexpected EOF (offset 0x5)"},
+		{"short with EOF", 9, io.EOF, fault.Changed, "source: x: 9 of 10 bytes are there (offset 0x5)"},
+		{"short without error", 9, nil, fault.Changed, "source: x: 9 of 10 bytes are there (offset 0x5)"},
 		{"short with an error", 9, broken, broken, `source: x: broken\u000adisk (offset 0x5)`},
 		{"too long", 11, nil, fault.Changed, "11 of 10"},
 		{"negative", -1, nil, fault.Changed, "-1 of 10"},

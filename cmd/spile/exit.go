@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/spilehq/spile/fault"
 )
@@ -75,15 +74,7 @@ func (e *env) status(ctx context.Context, err error) int {
 
 // say prints one line on standard error, whatever the names in it hold.
 func (e *env) say(format string, args ...any) {
-	line := []byte("spile: ")
-	for _, r := range fmt.Sprintf(format, args...) {
-		if isControl(r) {
-			line = fmt.Appendf(line, `\u%04x`, r)
-		} else {
-			line = utf8.AppendRune(line, r)
-		}
-	}
-	e.stderr.Write(append(line, '\n'))
+	e.stderr.Write([]byte("spile: " + fault.OneLine(fmt.Sprintf(format, args...)) + "\n"))
 }
 
 // message is the text of an error, without the package in front, which is of no use here.

@@ -110,6 +110,8 @@ type sourceFlags struct {
 	depth  int
 	mmap   bool
 
+	noSidecar bool
+
 	lossless bool // set by verbs that have the flag: a JSON file whose numbers cannot be kept is an error
 	keepDup  bool // set by verbs that print values: keys that occur twice in a JSON file are for the printer to treat
 }
@@ -119,6 +121,7 @@ func (f *sourceFlags) add(flags *pflag.FlagSet) {
 	flags.Var(&f.magic, "magic", "the magic of documents, 1 to 30 bytes (msglc-2024)")
 	flags.Var(&f.offset, "offset", "where the document starts in FILE, in bytes")
 	flags.IntVar(&f.depth, "depth", value.DefaultDepth, "how deep lists, maps and tags may be nested, `N` levels, 10000 at most")
+	flags.BoolVar(&f.noSidecar, "no-sidecar", false, "read a MessagePack or CBOR file without the table of contents in FILE.toc")
 	flags.BoolVar(&f.mmap, "mmap", false, "map FILE into memory instead of reading it")
 }
 
@@ -142,6 +145,7 @@ type writeFlags struct {
 	threshold size
 	trivial   size
 	numeric   msglc.NumericRule
+	anyMagic  bool
 }
 
 // addOutput adds -o alone.
@@ -163,6 +167,11 @@ func (f *writeFlags) addTOC(flags *pflag.FlagSet) {
 		&f.numeric, []string{"plain", "floats", "numbers"},
 		[]msglc.NumericRule{msglc.PlainBlocks, msglc.FloatBlocks, msglc.FloatAndIntBlocks},
 	}, "numeric-arrays", "blocks of equal counts for lists of floats, or of all numbers")
+}
+
+// addAnyMagic adds the flag of the verbs for damaged documents.
+func (f *writeFlags) addAnyMagic(flags *pflag.FlagSet) {
+	flags.BoolVar(&f.anyMagic, "any-magic", false, "FILE is a document, whatever stands where its magic should be")
 }
 
 func (f *writeFlags) check() error {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"strconv"
-	"strings"
 
 	"github.com/spf13/pflag"
 )
@@ -20,7 +19,7 @@ func (f *tableFlags) add(flags *pflag.FlagSet) {
 
 // oneLine keeps the name of a file from breaking a line.
 func oneLine(s string) string {
-	if strings.IndexFunc(s, isControl) < 0 {
+	if isPlain(s) {
 		return s
 	}
 	return strconv.Quote(s)
