@@ -12,13 +12,34 @@ import (
 // budget bounds the bytes that one call decodes. In an honest document no byte belongs to two values, so a call never
 // decodes more than the object has: children that overlap, or archives that are listed twice, are found by it before
 // they multiply.
-type budget struct{ left int64 }
+type budget struct {
+	left int64
+	at   []place // of the children that are being decoded, from the node of the call down
+}
+
+// place says which child of its parent one is.
+type place struct {
+	index int64
+	key   value.Raw
+}
+
+func (b *budget) enter(c Child) { b.at = append(b.at, place{c.Index, c.Key}) }
+func (b *budget) leave()        { b.at = b.at[:len(b.at)-1] }
+
+func (b *budget) path() Path {
+	p := make(Path, len(b.at))
+	for i, at := range b.at {
+		p[i] = Child{Index: at.index, Key: at.key}.Step()
+	}
+	return p
+}
 
 func (n Node) budget() *budget { return &budget{left: n.r.s.obj.Size()} }
 
 func (b *budget) take(n Node, size int64) error {
 	if b.left -= size; b.left < 0 {
-		return n.r.locate(fault.New(fault.Corrupt, "msglc", "children overlap: more bytes to decode than the file has"))
+		return n.r.locate(fault.New(fault.Corrupt, "msglc", "children overlap: more bytes to decode than the file has").
+			At(n.r.payload + n.e.start).On(b.path().String()))
 	}
 	n.r.s.decoded.Add(size)
 	return nil
@@ -131,10 +152,12 @@ func (n Node) value(ctx context.Context, b *budget) (any, error) {
 		if err != nil {
 			return nil, err
 		}
+		b.enter(child)
 		v, err := child.Node.value(ctx, b)
 		if err != nil {
 			return nil, err
 		}
+		b.leave()
 		list = append(list, v)
 	}
 	return list, nil
@@ -185,10 +208,12 @@ func (n Node) mapValue(ctx context.Context, b *budget) (any, error) {
 		if err != nil {
 			return nil, n.r.locate(err)
 		}
+		b.enter(child)
 		v, err := child.Node.value(ctx, b)
 		if err != nil {
 			return nil, err
 		}
+		b.leave()
 		if name, ok := key.(string); ok && keyed == nil {
 			named[name] = v
 			continue
@@ -283,9 +308,11 @@ func (n Node) writeJSON(ctx context.Context, jw *value.JSONWriter, b *budget) er
 		if err != nil {
 			return err
 		}
+		b.enter(child)
 		if err := child.Node.writeJSON(ctx, jw, b); err != nil {
 			return err
 		}
+		b.leave()
 	}
 	return jw.EndArray()
 }
@@ -357,9 +384,11 @@ func (n Node) writeMapJSON(ctx context.Context, jw *value.JSONWriter, b *budget)
 		if !wanted {
 			continue
 		}
+		b.enter(child)
 		if err := child.Node.writeJSON(ctx, jw, b); err != nil {
 			return err
 		}
+		b.leave()
 	}
 	return jw.EndMap()
 }

@@ -116,7 +116,8 @@ func (x *extractor) slice() error {
 			return w.fail(x.n.invalid("items of codec %s and %s have no encoding in one", x.s.codec, item.Codec))
 		}
 		if left -= int64(len(item.Data)); left < 0 {
-			return w.fail(fault.New(fault.Corrupt, "msglc", "children overlap: more bytes to copy than the file has"))
+			return w.fail(fault.New(fault.Corrupt, "msglc", "children overlap: more bytes to copy than the file has").
+				At(child.Node.r.payload + child.Node.e.start).On(Path{child.Step()}.String()))
 		}
 		if _, err := w.Write(item.Data); err != nil {
 			return err

@@ -13,7 +13,7 @@ import (
 // Repair makes a new archive of one whose payload is whole, whatever its header and its table of contents say, or of a
 // plain value without either. The payload is what it is found to be by a pass over it; its bytes are kept, the table is
 // made anew with the options. An object that begins with the magic of the options is an archive; another magic is
-// refused, not guessed. The codec is that of the options, else that of a good header, else the one whose rules the bytes
+// refused, not guessed, unless [WriteOptions.AnyMagic] takes whatever stands there. The codec is that of the options, else that of a good header, else the one whose rules the bytes
 // follow.
 //
 // A combined archive gets a new header; its parts are kept as they are. When its table of contents cannot be read, the
@@ -65,18 +65,14 @@ func examineAs(ctx context.Context, obj source.Object, s writeSettings, demanded
 	bad := func(class error, format string, args ...any) (*wreck, error) {
 		return nil, fault.New(class, "msglc", format, args...).At(0)
 	}
-	switch {
-	case len(p) == 0:
+	if len(p) == 0 {
 		return bad(fault.Corrupt, "no value in an object of 0 bytes")
-	case len(p) >= MagicSize && [MagicSize]byte(p) == s.magic:
+	}
+	switch err := checkMagic(p, s.magic); {
+	case err == nil, s.anyMagic && len(p) >= MagicSize:
 		w.archive = true
-	case isOldMagic(p): // the right one may begin alike
-		return bad(fault.UnsupportedVersion, "archive of a release before 2024-03-12, which is not read: its magic has no padding")
-	case p[0] == 0 && len(p) > 1: // as a value it is the integer 0, with bytes behind it
-		if len(p) < MagicSize {
-			return bad(fault.Corrupt, "no msglc archive: %d bytes, its magic takes %d", len(p), MagicSize)
-		}
-		return bad(fault.Corrupt, "no msglc archive: magic %q, expected %q", logicalMagic(p[:MagicSize]), logicalMagic(s.magic[:]))
+	case errors.Is(err, fault.UnsupportedVersion), p[0] == 0 && len(p) > 1: // as a value it is the integer 0, with bytes behind it
+		return nil, err
 	}
 	if w.archive {
 		if len(p) <= PrefixSize {

@@ -33,6 +33,7 @@ is 0 when nothing is lost.`,
 	w.addOutput(cmd.Flags())
 	w.addCodec(cmd.Flags(), "the codec of the payload, where the header does not tell")
 	w.addTOC(cmd.Flags())
+	w.addAnyMagic(cmd.Flags())
 	return cmd
 }
 
