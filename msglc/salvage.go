@@ -13,8 +13,20 @@ import (
 
 // SalvageReport says what Salvage kept.
 type SalvageReport struct {
-	Codec  value.Codec // of the new archive
-	Breaks []Break     // where something is missing; none: nothing is
+	Codec    value.Codec // of the new archive
+	Breaks   []Break     // where something is missing or not as it should be, the first thousand; none: nothing is
+	Unlisted int64       // how many more
+}
+
+// maxBreaks bounds the breaks that are listed.
+const maxBreaks = 1000
+
+func (r *SalvageReport) add(b Break) {
+	if len(r.Breaks) >= maxBreaks {
+		r.Unlisted++
+		return
+	}
+	r.Breaks = append(r.Breaks, b)
 }
 
 // Break is a place where a document breaks off.
@@ -37,8 +49,10 @@ type CutContainer struct {
 
 // Salvage makes an archive of what is whole in a truncated or damaged one, or in a plain value: every complete value
 // before the break. The containers that are open at the break are closed: an array has its complete items, a map its
-// complete pairs, and their counts are made right. Nothing behind a break is looked at, since without what stands in
-// front of them bytes can mean anything. What is found of the object is as with [Repair].
+// complete pairs, and their counts are made right. Behind a break, values are kept where an intact table of contents says
+// where they are and they fill their range; without one nothing is looked at there, since without what stands in front
+// of them bytes can mean anything. Text that is not UTF-8 is kept as it is and reported. What is found of the object is
+// as with [Repair].
 //
 // A combined archive keeps its parts, each salvaged by itself, and of those at one offset the first. When its table of
 // contents is lost, so are the names of the parts: they become a list.
@@ -82,6 +96,18 @@ func nothing(err error) error {
 // salvage writes an archive of what is whole in a plain payload. path leads to it.
 func (w *wreck) salvage(dst Target, v *survey, r *SalvageReport, path Path) error {
 	b := Break{Offset: w.start + v.end, Path: path}
+	bad := int64(-1) // where text is not UTF-8; in a key, the table may have it right
+	if v.whole {
+		var err error
+		if bad, err = w.badText(v.codec, v.end); err != nil {
+			return err
+		}
+	}
+	if !v.whole || bad >= 0 || w.headerOK && w.h.tocStart != v.end {
+		if done, err := w.salvageByTable(dst, v.codec, r, path); done || err != nil {
+			return err
+		}
+	}
 	switch {
 	case !v.whole && len(v.open) == 0:
 		return nothing(v.err)
@@ -93,7 +119,16 @@ func (w *wreck) salvage(dst Target, v *survey, r *SalvageReport, path Path) erro
 		b.Err = w.corrupt(v.end, "%d bytes behind the value", w.size-v.end)
 	}
 	if b.Err != nil {
-		r.Breaks = append(r.Breaks, b)
+		r.add(b)
+	}
+	if !v.whole {
+		var err error
+		if bad, err = w.badText(v.codec, v.end); err != nil {
+			return err
+		}
+	}
+	if bad >= 0 {
+		r.add(Break{Offset: w.start + bad, Path: path, Err: w.notUTF8(bad)})
 	}
 	s := w.s
 	s.codec = v.codec
@@ -200,7 +235,7 @@ func (w *wreck) salvageParts(dst Target, r *SalvageReport, path Path, depth int)
 		// Parts of different offsets share no byte, see partEnds. Those of one offset would, and in archives of archives
 		// they multiply.
 		if taken[e.offset] {
-			r.Breaks = append(r.Breaks, Break{Offset: w.start + e.offset, Path: at, Err: w.corrupt(e.offset, "children overlap: another part starts here, too")})
+			r.add(Break{Offset: w.start + e.offset, Path: at, Err: w.corrupt(e.offset, "children overlap: another part starts here, too")})
 			continue
 		}
 		taken[e.offset] = true
@@ -213,7 +248,7 @@ func (w *wreck) salvageParts(dst Target, r *SalvageReport, path Path, depth int)
 		case !ok:
 			return 0, err
 		case named || e.offset < found.size: // else it is what is left of the table of contents
-			r.Breaks = append(r.Breaks, Break{Offset: w.start + e.offset, Path: at, Err: none.why})
+			r.add(Break{Offset: w.start + e.offset, Path: at, Err: none.why})
 		}
 		out.size += to.n
 	}
@@ -221,7 +256,7 @@ func (w *wreck) salvageParts(dst Target, r *SalvageReport, path Path, depth int)
 		return 0, nothing(w.corrupt(0, "no part of the combined archive can be kept"))
 	}
 	if !named {
-		r.Breaks = append(r.Breaks, Break{Offset: w.start + found.size, Path: path, Err: w.corrupt(found.size,
+		r.add(Break{Offset: w.start + found.size, Path: path, Err: w.corrupt(found.size,
 			"the table of contents of the combined archive is lost, and with it the names of its parts if they had some: they are a list now")})
 	}
 	return out.s.codec, out.write(nil)
@@ -269,6 +304,11 @@ func (w *wreck) salvagePart(dst Target, start, end int64, r *SalvageReport, path
 		return err
 	}
 	if v.whole && sub.headerOK && sub.h.tocStart == v.end && sub.h.tocSize <= sub.size-v.end && sub.tocAt(v.end, v.codec) {
+		if bad, err := sub.badText(v.codec, v.end); err != nil {
+			return err
+		} else if bad >= 0 {
+			return sub.salvage(dst, v, r, path)
+		}
 		c := combiner{ctx: w.ctx, s: w.s, dst: dst}
 		return c.copy(w.obj, sub.start-PrefixSize, sub.h.archiveSize())
 	}
