@@ -53,6 +53,9 @@ func (n Node) Raw(ctx context.Context) (value.Raw, error) {
 		return value.Raw{}, err
 	}
 	b := n.budget()
+	if n.mixed() {
+		return value.Raw{}, n.invalid("a node with archives below it has no encoding of its own")
+	}
 	if n.e.hasRange {
 		p, err := n.whole(ctx, b)
 		return value.Raw{Codec: n.r.h.codec, Data: p}, err
@@ -127,7 +130,7 @@ func (n Node) value(ctx context.Context, b *budget) (any, error) {
 		}
 	}
 	switch {
-	case n.e.hasRange && (n.e.children == 0 || n.fast()):
+	case n.e.hasRange && (n.e.children == 0 || !n.mixed() && n.fast()):
 		if err := b.take(n, n.e.end-n.e.start); err != nil {
 			return nil, err
 		}
@@ -161,6 +164,13 @@ func (n Node) value(ctx context.Context, b *budget) (any, error) {
 		list = append(list, v)
 	}
 	return list, nil
+}
+
+// mixed reports whether archives may stand among the values of a node that has bytes of its own, so that these are no
+// value. Writers never make such a table; in one that is not read whole when it is opened, it shows when the bytes are
+// decoded.
+func (n Node) mixed() bool {
+	return n.r.archives && n.slice == nil && n.e.hasRange && n.e.children != 0
 }
 
 // fast decides between one read of the whole and reads of the children that are not remembered.
@@ -290,7 +300,7 @@ func (n Node) writeJSON(ctx context.Context, jw *value.JSONWriter, b *budget) er
 		}
 	}
 	switch {
-	case n.e.hasRange:
+	case n.e.hasRange && !n.mixed():
 		if err := b.take(n, n.e.end-n.e.start); err != nil {
 			return err
 		}

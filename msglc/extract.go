@@ -179,7 +179,7 @@ func (e *tocEncoder) move(c *tocCursor, root *entry, shift int64, maxDepth int) 
 	for {
 		switch {
 		case node.isArchive():
-			if node.offset < shift {
+			if node.offset < root.start || node.offset >= root.end {
 				return c.failAt(node.at, "archive at %d outside its list or map", node.offset)
 			}
 			e.buf = value.AppendUint(e.buf, e.codec, uint64(node.offset-shift))

@@ -59,6 +59,7 @@ type Reader struct {
 	side         *sidecar // where the table is in one
 	eager        bool     // the whole table was checked
 	root         entry
+	archives     bool   // it was, and lists archives
 	head         []byte // the archive from start on, when all of it came with the first read
 	combineDepth int
 
@@ -278,7 +279,7 @@ func (r *Reader) readRoot(ctx context.Context) error {
 		if err := c.walkTOC(r.h.tocStart, r.s.depth, nil); err != nil {
 			return err
 		}
-		r.eager = true
+		r.eager, r.archives = true, c.archives
 		c.seek(0)
 	}
 	var err error

@@ -84,6 +84,14 @@ func examineAs(ctx context.Context, obj source.Object, s writeSettings, demanded
 		h, err := parseHeader(p[MagicSize:PrefixSize])
 		w.h, w.headerOK = h, err == nil
 	}
+	if w.archive && !w.combined {
+		// The magic of the first part may be what is damaged.
+		if _, _, err := w.parts(); err == nil {
+			w.combined = true
+		} else if !unlike(err) {
+			return nil, err
+		}
+	}
 	switch {
 	case demanded != 0:
 		w.codecs = []value.Codec{demanded}
@@ -104,6 +112,9 @@ func (w *wreck) corrupt(pos int64, format string, args ...any) error {
 func (w *wreck) locate(err error) error { return fault.Locate(err, w.obj.Name(), "", w.start) }
 
 func (w *wreck) repair(dst Target) error {
+	if err := w.refuseMixed(); err != nil {
+		return err
+	}
 	if w.combined {
 		c, ok, err := w.children()
 		if err != nil {
@@ -287,15 +298,11 @@ func (w *wreck) surveyAll() (best *survey, err error) {
 // true, else those that follow one another from the start. The second result says whether the table was read.
 func (w *wreck) children() (c combiner, ok bool, err error) {
 	c = combiner{ctx: w.ctx, s: w.s}
-	if w.headerOK && w.h.tocStart <= w.size && w.h.tocSize <= w.size-w.h.tocStart {
-		isMap, entries, err := readCombined(w.ctx, w.obj, w.start+w.h.tocStart, w.h, w.s)
-		if err == nil {
-			c.s.codec, c.isMap, c.entries, c.size = w.h.codec, isMap, entries, w.h.tocStart
-			return c, true, nil
-		}
-		if !errors.Is(err, fault.Corrupt) && !errors.Is(err, fault.Invalid) {
-			return c, false, err
-		}
+	if isMap, entries, err := w.parts(); err == nil {
+		c.s.codec, c.isMap, c.entries, c.size = w.h.codec, isMap, entries, w.h.tocStart
+		return c, true, nil
+	} else if !unlike(err) {
+		return c, false, err
 	}
 	for {
 		h, err := w.childAt(c.size)
@@ -321,6 +328,60 @@ func (w *wreck) children() (c combiner, ok bool, err error) {
 		c.s.codec = w.h.codec
 	}
 	return c, false, nil
+}
+
+// parts reads the table of contents of a combined archive.
+func (w *wreck) parts() (isMap bool, entries []combinedEntry, err error) {
+	if !w.headerOK || w.h.tocStart > w.size || w.h.tocSize > w.size-w.h.tocStart {
+		return false, nil, w.corrupt(0, "no table of contents")
+	}
+	return readCombined(w.ctx, w.obj, w.start+w.h.tocStart, w.h, w.s)
+}
+
+// unlike reports whether an error says that the bytes are not what was looked for. Others are errors of reading.
+func unlike(err error) bool {
+	return errors.Is(err, fault.Corrupt) || errors.Is(err, fault.Invalid) || errors.Is(err, fault.Limit) || err == io.ErrUnexpectedEOF
+}
+
+// refuseMixed refuses an archive whose table is intact and lists archives among the nodes of values: its payload is no
+// value, so what a pass over it finds would be wrong.
+func (w *wreck) refuseMixed() error {
+	if !w.archive {
+		return nil
+	}
+	if _, _, err := w.parts(); err == nil { // archives and nothing else
+		return nil
+	}
+	r, err := w.reader()
+	if err != nil || r == nil {
+		return err
+	}
+	c := r.cursor(w.ctx, 0)
+	if err := c.walkTOC(w.h.tocStart, r.s.depth, nil); err != nil {
+		if unlike(err) {
+			return nil
+		}
+		return err
+	}
+	if c.archives {
+		return fault.New(fault.Invalid, "msglc", "table of contents with archives among the nodes of values; take out the parts by their paths").At(w.start + w.h.tocStart)
+	}
+	return nil
+}
+
+// reader returns a reader of the payload by the table that the header names, nil when it names none. Its root is not read.
+func (w *wreck) reader() (*Reader, error) {
+	h := w.h
+	if !w.archive || !w.headerOK || h.tocStart > w.size || h.tocSize > w.size-h.tocStart {
+		return nil, nil
+	}
+	s, err := (&Options{Limits: w.s.limits, CacheBytes: -1}).shared(w.obj)
+	if err != nil {
+		return nil, err
+	}
+	r := &Reader{s: s, h: h, start: w.start - PrefixSize, payload: w.start}
+	r.toc = newTOCBytes(w.obj, w.start+h.tocStart, h.tocSize, &s.pages, s.countedRead(w.obj))
+	return r, nil
 }
 
 // childAt reads the prefix of the part at a position.

@@ -61,6 +61,9 @@ type CutContainer struct {
 func Salvage(ctx context.Context, dst Target, obj source.Object, o *WriteOptions) (SalvageReport, error) {
 	var r SalvageReport
 	w, err := examine(ctx, obj, o)
+	if err == nil {
+		err = w.refuseMixed()
+	}
 	switch {
 	case err != nil:
 	case w.combined:
@@ -285,10 +288,13 @@ func (w *wreck) salvagePart(dst Target, start, end int64, r *SalvageReport, path
 		return err
 	}
 	sub, err := examineAs(w.ctx, part, w.s, 0)
+	if err == nil {
+		err = sub.refuseMixed()
+	}
 	if err == nil && !sub.archive {
 		err = fault.New(fault.Corrupt, "msglc", "no msglc archive").At(0)
 	}
-	if errors.Is(err, fault.Corrupt) || errors.Is(err, fault.UnsupportedVersion) {
+	if errors.Is(err, fault.Corrupt) || errors.Is(err, fault.UnsupportedVersion) || errors.Is(err, fault.Invalid) {
 		return nothing(fault.Locate(err, w.obj.Name(), "", w.start+start))
 	} else if err != nil {
 		return err

@@ -44,15 +44,10 @@ var errUseless = errors.New("table of contents is of no use")
 // byTable returns a salvage by the table of contents, nil when there is none that helps.
 func (w *wreck) byTable(c value.Codec) (*tocSalvage, error) {
 	h := w.h
-	if !w.archive || !w.headerOK || h.codec != c || h.tocStart > w.size || h.tocSize > w.size-h.tocStart {
-		return nil, nil
-	}
-	s, err := (&Options{Limits: w.s.limits, CacheBytes: -1}).shared(w.obj)
-	if err != nil {
+	r, err := w.reader()
+	if err != nil || r == nil || h.codec != c {
 		return nil, err
 	}
-	r := &Reader{s: s, h: h, start: w.start - PrefixSize, payload: w.start}
-	r.toc = newTOCBytes(w.obj, w.start+h.tocStart, h.tocSize, &s.pages, s.countedRead(w.obj))
 	useful := func(err error) error { // an error of reading
 		if err == errUseless || errors.Is(err, fault.Corrupt) || errors.Is(err, fault.Limit) {
 			return nil
@@ -61,7 +56,7 @@ func (w *wreck) byTable(c value.Codec) (*tocSalvage, error) {
 	}
 	last := int64(0)
 	cur := r.cursor(w.ctx, 0)
-	err = cur.walkTOC(h.tocStart, s.depth, func(e *entry, _ []byte) error {
+	err = cur.walkTOC(h.tocStart, r.s.depth, func(e *entry, _ []byte) error {
 		if e.isArchive() || e.form == Combined || (e.form == List || e.form == Map) && !e.hasRange {
 			return errUseless
 		}

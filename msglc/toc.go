@@ -135,6 +135,8 @@ type tocCursor struct {
 	pos   int
 	join  [128]byte // the bytes around a page border
 
+	archives bool // a node was parsed that is the offset of an archive
+
 	maxKey  int64 // longest string that is taken out of the table
 	payload int64 // length of the payload
 }

@@ -65,6 +65,7 @@ func (c *tocCursor) entry(lo, hi int64) (e entry, err error) {
 		return e, err
 	}
 	if h.Kind == value.Uint {
+		c.archives = true
 		e.form, e.whole, e.behind, e.offset = Combined, true, c.at(), int64(min(h.Arg, maxPosition))
 		e.start, e.end = lo, hi
 		if e.offset+PrefixSize >= c.payload {
