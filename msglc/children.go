@@ -118,43 +118,74 @@ func (n Node) eachOfSlice(ctx context.Context, first int64, yield func(Child, er
 }
 
 func (n Node) eachOfTable(ctx context.Context, first int64, yield func(Child, error) bool) error {
-	c := n.r.cursor(ctx, n.e.children)
-	d := n.r.directory(&n.e)
-	if first > 0 && first < n.e.count {
-		at, err := n.r.childAt(c, d, first)
-		if err != nil {
-			return err
-		}
-		c.seek(at)
+	t, err := n.tableFrom(ctx, first)
+	if err != nil {
+		return err
 	}
-	for i := first; i < n.e.count; i++ {
-		at := c.at()
-		child := Child{Index: i}
-		if n.e.isMap {
-			if err := c.skip(1); err != nil {
-				return err
-			}
-			key, err := c.bytesBetween(at, c.at())
-			if err != nil {
-				return err
-			}
-			child.Key = value.Raw{Codec: n.r.h.codec, Data: key}
-		}
-		e, err := c.entry(n.e.start, n.e.end)
-		if err != nil {
+	for {
+		child, ok, err := t.next()
+		if err != nil || !ok {
 			return err
 		}
-		d.touch()
-		child.Node = Node{r: n.r, e: e}
 		if !yield(child, nil) {
 			return errStop
 		}
-		if err := c.leave(&e); err != nil {
-			return err
+	}
+}
+
+// tableIter goes over the children of a node with a table. What recurses over a document holds one for each level, which
+// takes less stack than an iteration by a function.
+type tableIter struct {
+	n    Node
+	c    *tocCursor
+	d    *directory
+	i    int64
+	last entry // whose end the cursor has yet to go to
+}
+
+func (n Node) tableFrom(ctx context.Context, first int64) (*tableIter, error) {
+	t := &tableIter{n: n, c: n.r.cursor(ctx, n.e.children), d: n.r.directory(&n.e), i: first}
+	if first > 0 && first < n.e.count {
+		at, err := n.r.childAt(t.c, t.d, first)
+		if err != nil {
+			return nil, err
+		}
+		t.c.seek(at)
+	}
+	return t, nil
+}
+
+// next returns the next child, false behind the last.
+func (t *tableIter) next() (child Child, ok bool, err error) {
+	c, n := t.c, &t.n
+	if t.last.form != 0 {
+		if err := c.leave(&t.last); err != nil {
+			return child, false, err
 		}
 	}
-	c.passed(&n.e)
-	return nil
+	if t.i >= n.e.count {
+		c.passed(&n.e)
+		return child, false, nil
+	}
+	at := c.at()
+	child.Index = t.i
+	if n.e.isMap {
+		if err := c.skip(1); err != nil {
+			return child, false, err
+		}
+		key, err := c.bytesBetween(at, c.at())
+		if err != nil {
+			return child, false, err
+		}
+		child.Key = value.Raw{Codec: n.r.h.codec, Data: key}
+	}
+	if t.last, err = c.entry(n.e.start, n.e.end); err != nil {
+		return child, false, err
+	}
+	t.d.touch()
+	t.i++
+	child.Node = Node{r: n.r, e: t.last}
+	return child, true, nil
 }
 
 func (n Node) eachOfBlocks(ctx context.Context, first int64, yield func(Child, error) bool) error {

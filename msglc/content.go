@@ -143,27 +143,54 @@ func (n Node) value(ctx context.Context, b *budget) (any, error) {
 	case n.e.form == Blocks:
 		return n.blocksValue(ctx, b)
 	}
-	if n.e.isMap {
-		return n.mapValue(ctx, b)
+	if n.slice != nil {
+		return n.sliceValue(ctx, b)
 	}
-	count, err := n.Len(ctx)
+	t, err := n.tableFrom(ctx, 0)
 	if err != nil {
-		return nil, err
+		return nil, n.r.locate(err)
 	}
-	list := make([]any, 0, count) // the table or a slice of it backs the count
+	if n.e.isMap {
+		return t.mapValue(ctx, b)
+	}
+	return t.listValue(ctx, b)
+}
+
+func (n Node) sliceValue(ctx context.Context, b *budget) (any, error) {
+	list := make([]any, 0, n.slice.count) // the table, or a leaf, backs the count
 	for child, err := range n.Children(ctx) {
 		if err != nil {
 			return nil, err
 		}
-		b.enter(child)
-		v, err := child.Node.value(ctx, b)
-		if err != nil {
+		if list, err = appendValue(ctx, list, child, b); err != nil {
 			return nil, err
 		}
-		b.leave()
-		list = append(list, v)
 	}
 	return list, nil
+}
+
+func appendValue(ctx context.Context, list []any, child Child, b *budget) ([]any, error) {
+	b.enter(child)
+	v, err := child.Node.value(ctx, b)
+	b.leave()
+	return append(list, v), err
+}
+
+// listValue makes a list child by child.
+func (t *tableIter) listValue(ctx context.Context, b *budget) (any, error) {
+	list := make([]any, 0, t.n.e.count) // the table backs the count
+	for {
+		child, ok, err := t.next()
+		if err != nil {
+			return nil, t.n.r.locate(err)
+		}
+		if !ok {
+			return list, nil
+		}
+		if list, err = appendValue(ctx, list, child, b); err != nil {
+			return nil, err
+		}
+	}
 }
 
 // mixed reports whether archives may stand among the values of a node that has bytes of its own, so that these are no
@@ -207,16 +234,21 @@ func (n Node) blocksValue(ctx context.Context, b *budget) (any, error) {
 }
 
 // mapValue makes a map child by child, as [value.Decode] makes one from bytes.
-func (n Node) mapValue(ctx context.Context, b *budget) (any, error) {
+func (t *tableIter) mapValue(ctx context.Context, b *budget) (any, error) {
+	r := t.n.r
 	named := make(map[string]any)
 	var keyed map[any]any
-	for child, err := range n.Children(ctx) {
+	for {
+		child, ok, err := t.next()
 		if err != nil {
-			return nil, err
+			return nil, r.locate(err)
 		}
-		key, err := decodeKey(child.Key, n.r.s.limits)
+		if !ok {
+			break
+		}
+		key, err := decodeKey(child.Key, r.s.limits)
 		if err != nil {
-			return nil, n.r.locate(err)
+			return nil, r.locate(err)
 		}
 		b.enter(child)
 		v, err := child.Node.value(ctx, b)
@@ -311,6 +343,33 @@ func (n Node) writeJSON(ctx context.Context, jw *value.JSONWriter, b *budget) er
 	case n.e.isMap:
 		return n.writeMapJSON(ctx, jw, b)
 	}
+	if n.slice != nil {
+		return n.writeSliceJSON(ctx, jw, b)
+	}
+	if err := jw.BeginArray(); err != nil {
+		return err
+	}
+	t, err := n.tableFrom(ctx, 0)
+	if err != nil {
+		return n.r.locate(err)
+	}
+	for {
+		child, ok, err := t.next()
+		if err != nil {
+			return n.r.locate(err)
+		}
+		if !ok {
+			return jw.EndArray()
+		}
+		b.enter(child)
+		if err := child.Node.writeJSON(ctx, jw, b); err != nil {
+			return err
+		}
+		b.leave()
+	}
+}
+
+func (n Node) writeSliceJSON(ctx context.Context, jw *value.JSONWriter, b *budget) error {
 	if err := jw.BeginArray(); err != nil {
 		return err
 	}
@@ -383,9 +442,17 @@ func (n Node) writeMapJSON(ctx context.Context, jw *value.JSONWriter, b *budget)
 	if err := jw.BeginMap(pairs); err != nil {
 		return n.r.locate(err)
 	}
-	for child, err := range n.Children(ctx) {
+	t, err := n.tableFrom(ctx, 0)
+	if err != nil {
+		return n.r.locate(err)
+	}
+	for {
+		child, ok, err := t.next()
 		if err != nil {
-			return err
+			return n.r.locate(err)
+		}
+		if !ok {
+			return jw.EndMap()
 		}
 		wanted, err := jw.Key(child.Key.Codec, child.Key.Data)
 		if err != nil {
@@ -400,5 +467,4 @@ func (n Node) writeMapJSON(ctx context.Context, jw *value.JSONWriter, b *budget)
 		}
 		b.leave()
 	}
-	return jw.EndMap()
 }

@@ -38,6 +38,7 @@ type wreck struct {
 	start    int64 // of the payload
 	size     int64 // of all that follows
 	h        header
+	listed   *listed
 	headerOK bool          // h can be read; it may be wrong all the same
 	codecs   []value.Codec // that come into question
 }
@@ -330,8 +331,23 @@ func (w *wreck) children() (c combiner, ok bool, err error) {
 	return c, false, nil
 }
 
-// parts reads the table of contents of a combined archive.
+// listed is what the table of contents says of the parts of a combined archive.
+type listed struct {
+	isMap   bool
+	entries []combinedEntry
+	err     error
+}
+
+// parts reads the table of contents of a combined archive, once.
 func (w *wreck) parts() (isMap bool, entries []combinedEntry, err error) {
+	if w.listed == nil {
+		isMap, entries, err := w.readParts()
+		w.listed = &listed{isMap, entries, err}
+	}
+	return w.listed.isMap, w.listed.entries, w.listed.err
+}
+
+func (w *wreck) readParts() (isMap bool, entries []combinedEntry, err error) {
 	if !w.headerOK || w.h.tocStart > w.size || w.h.tocSize > w.size-w.h.tocStart {
 		return false, nil, w.corrupt(0, "no table of contents")
 	}

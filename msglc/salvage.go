@@ -16,16 +16,22 @@ type SalvageReport struct {
 	Codec    value.Codec // of the new archive
 	Breaks   []Break     // where something is missing or not as it should be, the first thousand; none: nothing is
 	Unlisted int64       // how many more
+
+	steps int // in the paths of the breaks
 }
 
-// maxBreaks bounds the breaks that are listed.
-const maxBreaks = 1000
+// maxBreaks bounds the breaks that are listed, and maxBreakSteps the steps of their paths, which may be long: 16 MB.
+const (
+	maxBreaks     = 1000
+	maxBreakSteps = 1 << 18
+)
 
 func (r *SalvageReport) add(b Break) {
-	if len(r.Breaks) >= maxBreaks {
+	if len(r.Breaks) >= maxBreaks || r.steps > maxBreakSteps {
 		r.Unlisted++
 		return
 	}
+	r.steps += len(b.Path)
 	r.Breaks = append(r.Breaks, b)
 }
 
@@ -67,7 +73,7 @@ func Salvage(ctx context.Context, dst Target, obj source.Object, o *WriteOptions
 	switch {
 	case err != nil:
 	case w.combined:
-		r.Codec, err = w.salvageParts(dst, &r, nil, 0)
+		r.Codec, err = w.salvageParts(wholeOf(dst), &r, nil, 0)
 	default:
 		var v *survey
 		if v, err = w.surveyAll(); err == nil {
@@ -97,8 +103,8 @@ func nothing(err error) error {
 }
 
 // salvage writes an archive of what is whole in a plain payload. path leads to it.
-func (w *wreck) salvage(dst Target, v *survey, r *SalvageReport, path Path) error {
-	b := Break{Offset: w.start + v.end, Path: path}
+func (w *wreck) salvage(dst Target, v *survey, r *SalvageReport, up *trail) error {
+	b := Break{Offset: w.start + v.end, Path: up.path()}
 	bad := int64(-1) // where text is not UTF-8; in a key, the table may have it right
 	if v.whole {
 		var err error
@@ -107,7 +113,7 @@ func (w *wreck) salvage(dst Target, v *survey, r *SalvageReport, path Path) erro
 		}
 	}
 	if !v.whole || bad >= 0 || w.headerOK && w.h.tocStart != v.end {
-		if done, err := w.salvageByTable(dst, v.codec, r, path); done || err != nil {
+		if done, err := w.salvageByTable(dst, v.codec, r, up); done || err != nil {
 			return err
 		}
 	}
@@ -115,7 +121,7 @@ func (w *wreck) salvage(dst Target, v *survey, r *SalvageReport, path Path) erro
 	case !v.whole && len(v.open) == 0:
 		return nothing(v.err)
 	case !v.whole:
-		b = v.report(w.start, path)
+		b = v.report(w.start, up.path())
 	case w.headerOK && w.h.tocStart != v.end && w.tocAt(w.h.tocStart, v.codec):
 		b.Err = w.corrupt(v.end, "the value ends here, its table of contents follows after %d bytes: bytes inside it are damaged", w.h.tocStart-v.end)
 	case !w.archive && v.end != w.size:
@@ -131,7 +137,7 @@ func (w *wreck) salvage(dst Target, v *survey, r *SalvageReport, path Path) erro
 		}
 	}
 	if bad >= 0 {
-		r.add(Break{Offset: w.start + bad, Path: path, Err: w.notUTF8(bad)})
+		r.add(Break{Offset: w.start + bad, Path: up.path(), Err: w.notUTF8(bad)})
 	}
 	s := w.s
 	s.codec = v.codec
@@ -178,12 +184,13 @@ func (w *wreck) copyWhole(out *Writer, v *survey) error {
 // report describes the break for people. start is where the payload starts in the object, path leads to its root.
 func (v *survey) report(start int64, path Path) Break {
 	b := Break{Offset: start + v.at, Err: v.err}
+	path = append(make(Path, 0, len(path)+len(v.open)+1), path...) // the paths of all share their steps
 	for i, p := range v.open {
 		kind := value.Array
 		if p.isMap {
 			kind = value.Map
 		}
-		b.Cut = append(b.Cut, CutContainer{Path: path, Kind: kind, Kept: p.kept, Claimed: p.claimed})
+		b.Cut = append(b.Cut, CutContainer{Path: path[:len(path):len(path)], Kind: kind, Kept: p.kept, Claimed: p.claimed})
 		key, index := p.key, p.kept-1
 		if i == len(v.open)-1 {
 			key, index = v.key, p.kept
@@ -195,7 +202,7 @@ func (v *survey) report(start int64, path Path) Break {
 			}
 			step = keyStep(value.Raw{Codec: v.codec, Data: key})
 		}
-		path = append(path[:len(path):len(path)], step)
+		path = append(path, step)
 	}
 	b.Path = path
 	return b
@@ -211,7 +218,7 @@ func keyStep(key value.Raw) Step {
 }
 
 // salvageParts writes a combined archive of the parts of one, and returns its codec. path leads to it.
-func (w *wreck) salvageParts(dst Target, r *SalvageReport, path Path, depth int) (value.Codec, error) {
+func (w *wreck) salvageParts(dst part, r *SalvageReport, up *trail, depth int) (value.Codec, error) {
 	if most := w.s.limits.MaxNesting(); depth >= most {
 		return 0, fault.New(fault.Limit, "msglc", "archives nested deeper than %d", most).At(w.start)
 	}
@@ -234,16 +241,16 @@ func (w *wreck) salvageParts(dst Target, r *SalvageReport, path Path, depth int)
 		if found.isMap {
 			step = keyStep(value.Raw{Codec: found.s.codec, Data: e.name})
 		}
-		at := append(path[:len(path):len(path)], step)
+		at := &trail{up: up, step: step}
 		// Parts of different offsets share no byte, see partEnds. Those of one offset would, and in archives of archives
 		// they multiply.
 		if taken[e.offset] {
-			r.add(Break{Offset: w.start + e.offset, Path: at, Err: w.corrupt(e.offset, "children overlap: another part starts here, too")})
+			r.add(Break{Offset: w.start + e.offset, Path: at.path(), Err: w.corrupt(e.offset, "children overlap: another part starts here, too")})
 			continue
 		}
 		taken[e.offset] = true
-		to := &counted{Target: inner{dst, PrefixSize + out.size}}
-		err := w.salvagePart(to, e.offset, ends[i], r, at, depth)
+		before := dst.c.n
+		err := w.salvagePart(part{dst.c, dst.start + PrefixSize + out.size}, e.offset, ends[i], r, at, depth)
 		none, ok := err.(*nothingKept)
 		switch {
 		case err == nil:
@@ -251,15 +258,15 @@ func (w *wreck) salvageParts(dst Target, r *SalvageReport, path Path, depth int)
 		case !ok:
 			return 0, err
 		case named || e.offset < found.size: // else it is what is left of the table of contents
-			r.add(Break{Offset: w.start + e.offset, Path: at, Err: none.why})
+			r.add(Break{Offset: w.start + e.offset, Path: at.path(), Err: none.why})
 		}
-		out.size += to.n
+		out.size += dst.c.n - before
 	}
 	if len(out.entries) == 0 {
 		return 0, nothing(w.corrupt(0, "no part of the combined archive can be kept"))
 	}
 	if !named {
-		r.add(Break{Offset: w.start + found.size, Path: path, Err: w.corrupt(found.size,
+		r.add(Break{Offset: w.start + found.size, Path: up.path(), Err: w.corrupt(found.size,
 			"the table of contents of the combined archive is lost, and with it the names of its parts if they had some: they are a list now")})
 	}
 	return out.s.codec, out.write(nil)
@@ -282,12 +289,12 @@ func (w *wreck) partEnds(c combiner) []int64 {
 }
 
 // salvagePart writes what is whole in the part between two positions. A part that is whole is copied as it is.
-func (w *wreck) salvagePart(dst Target, start, end int64, r *SalvageReport, path Path, depth int) error {
-	part, err := source.Section(w.obj, w.start+start, end-start)
+func (w *wreck) salvagePart(dst part, start, end int64, r *SalvageReport, up *trail, depth int) error {
+	section, err := source.Section(w.obj, w.start+start, end-start)
 	if err != nil {
 		return err
 	}
-	sub, err := examineAs(w.ctx, part, w.s, 0)
+	sub, err := examineAs(w.ctx, section, w.s, 0)
 	if err == nil {
 		err = sub.refuseMixed()
 	}
@@ -302,7 +309,7 @@ func (w *wreck) salvagePart(dst Target, start, end int64, r *SalvageReport, path
 	// Offsets are those of the object, not of the section.
 	sub.obj, sub.start = w.obj, w.start+start+sub.start
 	if sub.combined {
-		_, err := sub.salvageParts(dst, r, path, depth+1)
+		_, err := sub.salvageParts(dst, r, up, depth+1)
 		return err
 	}
 	v, err := sub.surveyAll()
@@ -313,13 +320,25 @@ func (w *wreck) salvagePart(dst Target, start, end int64, r *SalvageReport, path
 		if bad, err := sub.badText(v.codec, v.end); err != nil {
 			return err
 		} else if bad >= 0 {
-			return sub.salvage(dst, v, r, path)
+			return sub.salvage(dst, v, r, up)
 		}
 		c := combiner{ctx: w.ctx, s: w.s, dst: dst}
 		return c.copy(w.obj, sub.start-PrefixSize, sub.h.archiveSize())
 	}
-	return sub.salvage(dst, v, r, path)
+	return sub.salvage(dst, v, r, up)
 }
+
+// part is the place of an archive in a target, whatever the archives around it.
+type part struct {
+	c     *counted
+	start int64
+}
+
+func wholeOf(dst Target) part { return part{&counted{Target: dst}, 0} }
+
+func (p part) Write(b []byte) (int, error) { return p.c.Write(b) }
+
+func (p part) WriteAt(b []byte, off int64) (int, error) { return p.c.Target.WriteAt(b, p.start+off) }
 
 // counted counts what is appended to a target.
 type counted struct {

@@ -360,17 +360,13 @@ func (t *tocSalvage) writeRange(out *Writer, at, start, end int64) error {
 
 // salvageByTable writes an archive of what is whole by the table of contents. It reports false, and has written nothing,
 // when the table is of no use.
-func (w *wreck) salvageByTable(dst Target, c value.Codec, r *SalvageReport, path Path) (bool, error) {
+func (w *wreck) salvageByTable(dst Target, c value.Codec, r *SalvageReport, up *trail) (bool, error) {
 	t, err := w.byTable(c)
 	if err != nil || t == nil {
 		return false, err
 	}
 	was := *r
 	t.rep = r
-	var up *trail
-	for _, step := range path {
-		up = &trail{up: up, step: step}
-	}
 	if _, err := t.look(&t.r.root, up); err != nil {
 		*r = was
 		if err == errUseless || errors.Is(err, fault.Corrupt) {
@@ -380,7 +376,7 @@ func (w *wreck) salvageByTable(dst Target, c value.Codec, r *SalvageReport, path
 	}
 	if len(r.Breaks) == len(was.Breaks) && r.Unlisted == was.Unlisted {
 		// All that has a node is whole, so what breaks is a head or a key, which the table has too.
-		r.add(Break{Offset: w.start, Path: path, Err: w.corrupt(0, "the payload is damaged between its values; the table of contents has what is missing, and nothing is lost")})
+		r.add(Break{Offset: w.start, Path: up.path(), Err: w.corrupt(0, "the payload is damaged between its values; the table of contents has what is missing, and nothing is lost")})
 	}
 	s := w.s
 	s.codec = c
