@@ -19,6 +19,10 @@ type span struct {
 	count int64 // items or pairs
 }
 
+// plainPasses is how often the bytes of a table may be passed over before what is in the containers is remembered too. A
+// pass that remembers takes some twenty times as long, and few documents have that many levels of long containers.
+const plainPasses = 4
+
 // spanWorth is the length from which a span is remembered when it comes along, in bytes of the table.
 const spanWorth = 512
 
@@ -60,7 +64,21 @@ func (p *spanPool) of(t *tocBytes, at int64) (span, bool) {
 func (c *tocCursor) contentOf(h value.Head) (span, error) {
 	start := c.at()
 	s, ok := c.t.pool.spans.of(c.t, start)
-	if !ok {
+	switch {
+	case ok:
+	case !h.Indefinite && c.t.passed.Load() < plainPasses*c.t.size:
+		n := int64(h.Arg)
+		if h.Kind == value.Map {
+			n *= 2
+		}
+		if err := c.skip(n); err != nil {
+			return s, err
+		}
+		s = span{end: c.at(), count: int64(h.Arg)}
+		if c.t.passed.Add(s.end - start); s.end-start >= spanWorth {
+			c.t.pool.spans.note(c.t, start, s)
+		}
+	default:
 		var err error
 		if s, err = c.measure(h); err != nil {
 			return s, err
