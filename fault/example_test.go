@@ -31,3 +31,8 @@ func ExampleLocate() {
 	// value: run.msg: runs/3: no such head (offset 0x103)
 	// value: no such head (offset 0x13)
 }
+
+func ExampleOneLine() {
+	fmt.Println(fault.OneLine("two\nlines"))
+	// Output: two\u000alines
+}

@@ -32,7 +32,7 @@ func salvaged(t *testing.T, file []byte, o *WriteOptions) (*Reader, SalvageRepor
 // TestSalvageByTable breaks every byte of a payload in turn: no more is lost than the value that holds it, and its loss
 // is said.
 func TestSalvageByTable(t *testing.T) {
-	const rows = 30
+	const rows = 12
 	var list []any
 	for i := range rows {
 		list = append(list, value.OrderedMap{{Key: "id", Value: int64(i + 1000)}, {Key: "text", Value: strings.Repeat("x", 30)}})
