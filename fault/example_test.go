@@ -42,3 +42,8 @@ func ExampleShort() {
 	// value: input ends within a string: at least 4 more bytes expected (offset 0x3)
 	// true
 }
+
+func ExampleOneLine() {
+	fmt.Println(fault.OneLine("two\nlines"))
+	// Output: two\u000alines
+}

@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode/utf8"
 )
 
 // The classes of a fault.
@@ -78,17 +79,17 @@ func (e *Error) Error() string {
 	}
 	for _, s := range []string{e.Object, e.Where} {
 		if s != "" {
-			b.WriteString(oneLine(s))
+			b.WriteString(OneLine(s))
 			b.WriteString(": ")
 		}
 	}
-	b.WriteString(oneLine(e.Msg))
-	if e.Err != nil {
-		cause := e.Err.Error()
+	b.WriteString(OneLine(e.Msg))
+	if e.Err != nil && (e.Msg == "" || e.Err != io.ErrUnexpectedEOF) { // that input ended is said in the message
+		cause := cause(e.Err)
 		if e.Msg != "" && cause != "" {
 			b.WriteString(": ")
 		}
-		b.WriteString(oneLine(cause))
+		b.WriteString(cause)
 	}
 	if e.Offset >= 0 {
 		fmt.Fprintf(&b, " (offset %#x)", e.Offset)
@@ -157,14 +158,23 @@ func Shift(err error, base int64) error {
 	return &c
 }
 
-// oneLine keeps a name that holds line breaks or other controls from breaking the one line of a message.
-func oneLine(s string) string {
-	if strings.IndexFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f || r == 0x2028 || r == 0x2029 }) < 0 {
+// cause is the text of the error below. A reader's own word for input that ended is none to show.
+func cause(err error) string {
+	if err == io.ErrUnexpectedEOF {
+		return "input ends early"
+	}
+	return OneLine(err.Error())
+}
+
+// OneLine is s on one line, for messages and tables: line breaks and other control characters, which a name or a key may
+// hold and which a terminal would obey, stand as \uXXXX, and bytes that are not UTF-8 as U+FFFD.
+func OneLine(s string) string {
+	if utf8.ValidString(s) && strings.IndexFunc(s, isControl) < 0 {
 		return s
 	}
 	var b strings.Builder
 	for _, r := range s {
-		if r < ' ' || r == 0x7f || r == 0x2028 || r == 0x2029 {
+		if isControl(r) {
 			fmt.Fprintf(&b, `\u%04x`, r)
 			continue
 		}
@@ -172,3 +182,5 @@ func oneLine(s string) string {
 	}
 	return b.String()
 }
+
+func isControl(r rune) bool { return r < ' ' || r >= 0x7f && r < 0xa0 || r == 0x2028 || r == 0x2029 }

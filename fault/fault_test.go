@@ -15,7 +15,7 @@ func TestError(t *testing.T) {
 		{New(Corrupt, "msglc", "leaf ends at %#x", 0x1f3), "msglc: leaf ends at 0x1f3"},
 		{New(Corrupt, "msglc", "leaf").In("run.msg").On("runs/3").At(0x5123), "msglc: run.msg: runs/3: leaf (offset 0x5123)"},
 		{New(Corrupt, "value", "head").At(0), "value: head (offset 0x0)"},
-		{New(nil, "", "").In("a.msg").Because(io.ErrUnexpectedEOF), "a.msg: unexpected EOF"},
+		{New(nil, "", "").In("a.msg").Because(io.ErrUnexpectedEOF), "a.msg: input ends early"},
 		{New(Limit, "msglc", "read").Because(errors.New("two\nlines")), `msglc: read: two\u000alines`},
 		{New(Conflict, "value", "key\x7f").In("a\u2028b").On("\x1b[2J"), `value: a\u2028b: \u001b[2J: key\u007f`},
 	} {

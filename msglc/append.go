@@ -84,8 +84,16 @@ func appendTo(ctx context.Context, old source.Object, path string, parts []Part,
 
 // readCombined reads the table of contents of a combined archive, which stands at start.
 func readCombined(ctx context.Context, obj source.Object, start int64, h header, s writeSettings) (isMap bool, entries []combinedEntry, err error) {
-	r := source.NewReader(ctx, obj, start, h.tocSize, copyBuffer)
-	sc := value.NewStream(h.codec, r, h.tocSize, s.limits)
+	var sc *value.Scanner
+	if h.tocSize <= eagerTOC {
+		p := make([]byte, h.tocSize)
+		if err := obj.ReadAt(ctx, p, start); err != nil {
+			return false, nil, err
+		}
+		sc = value.NewScanner(h.codec, p, s.limits)
+	} else {
+		sc = value.NewStream(h.codec, source.NewReader(ctx, obj, start, h.tocSize, copyBuffer), h.tocSize, s.limits)
+	}
 	isMap, entries, err = parseCombined(sc, h)
 	if err == nil {
 		if err = sc.Next(); err == nil {

@@ -1,6 +1,8 @@
 package msglc
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -116,54 +118,79 @@ func (n Node) eachOfSlice(ctx context.Context, first int64, yield func(Child, er
 }
 
 func (n Node) eachOfTable(ctx context.Context, first int64, yield func(Child, error) bool) error {
-	c := n.r.cursor(ctx, n.e.children)
-	d := n.r.directory(&n.e)
-	if first > 0 && first < n.e.count {
-		at, err := n.r.childAt(c, d, first)
-		if err != nil {
-			return err
-		}
-		c.seek(at)
+	t, err := n.tableFrom(ctx, first)
+	if err != nil {
+		return err
 	}
-	for i := first; i < n.e.count; i++ {
-		at := c.at()
-		child := Child{Index: i}
-		if n.e.isMap {
-			if err := c.skip(1); err != nil {
-				return err
-			}
-			key, err := c.bytesBetween(at, c.at())
-			if err != nil {
-				return err
-			}
-			child.Key = value.Raw{Codec: n.r.h.codec, Data: key}
-		}
-		e, err := c.entry(n.e.start, n.e.end)
-		if err != nil {
+	for {
+		child, ok, err := t.next()
+		if err != nil || !ok {
 			return err
 		}
-		d.accessed.Add(1)
-		child.Node = Node{r: n.r, e: e}
 		if !yield(child, nil) {
 			return errStop
 		}
-		if !e.whole {
-			c.seek(e.at)
-			if err := c.skip(1); err != nil {
-				return err
-			}
+	}
+}
+
+// tableIter goes over the children of a node with a table. What recurses over a document holds one for each level, which
+// takes less stack than an iteration by a function.
+type tableIter struct {
+	n    Node
+	c    *tocCursor
+	d    *directory
+	i    int64
+	last entry // whose end the cursor has yet to go to
+}
+
+func (n Node) tableFrom(ctx context.Context, first int64) (*tableIter, error) {
+	t := &tableIter{n: n, c: n.r.cursor(ctx, n.e.children), d: n.r.directory(&n.e), i: first}
+	if first > 0 && first < n.e.count {
+		at, err := n.r.childAt(t.c, t.d, first)
+		if err != nil {
+			return nil, err
+		}
+		t.c.seek(at)
+	}
+	return t, nil
+}
+
+// next returns the next child, false behind the last.
+func (t *tableIter) next() (child Child, ok bool, err error) {
+	c, n := t.c, &t.n
+	if t.last.form != 0 {
+		if err := c.leave(&t.last); err != nil {
+			return child, false, err
 		}
 	}
-	return nil
+	if t.i >= n.e.count {
+		c.passed(&n.e)
+		return child, false, nil
+	}
+	at := c.at()
+	child.Index = t.i
+	if n.e.isMap {
+		if err := c.skip(1); err != nil {
+			return child, false, err
+		}
+		key, err := c.bytesBetween(at, c.at())
+		if err != nil {
+			return child, false, err
+		}
+		child.Key = value.Raw{Codec: n.r.h.codec, Data: key}
+	}
+	if t.last, err = c.entry(n.e.start, n.e.end); err != nil {
+		return child, false, err
+	}
+	t.d.touch()
+	t.i++
+	child.Node = Node{r: n.r, e: t.last}
+	return child, true, nil
 }
 
 func (n Node) eachOfBlocks(ctx context.Context, first int64, yield func(Child, error) bool) error {
-	return n.eachBlock(ctx, first, func(b block) error {
+	return n.eachBlock(ctx, first, true, func(b block, p []byte) error {
 		i := b.before
-		p, err := n.r.read(ctx, b.start, b.end)
-		if err != nil {
-			return err
-		}
 		pos := 0
 		for range b.count {
 			size, err := value.Skip(n.r.h.codec, p[pos:], 1, n.r.s.limits)
@@ -183,33 +210,109 @@ func (n Node) eachOfBlocks(ctx context.Context, first int64, yield func(Child, e
 	})
 }
 
-// eachBlock calls f for the blocks of a blocks node in order, from the one that holds item first on.
-func (n Node) eachBlock(ctx context.Context, first int64, f func(b block) error) error {
+// maxBlockRun bounds the bytes of blocks that are read at once.
+const maxBlockRun = 1 << 20
+
+// eachBlock calls f for the blocks of a blocks node in order, from the one that holds item first on, with their bytes;
+// with keep they may be kept, else they are good until f returns. Blocks follow one another, so they are read in runs:
+// as much as a request is worth at the source at first, since f may want no more, and twice as much each time.
+func (n Node) eachBlock(ctx context.Context, first int64, keep bool, f func(b block, p []byte) error) error {
 	c := n.r.cursor(ctx, n.e.children)
 	left, b := n.e.count, block{end: -1}
 	if first > 0 {
-		d := n.r.directory(&n.e)
-		if err := n.r.extendBlocks(c, d, first); err != nil {
+		k, err := n.r.extendBlocks(c, n.r.directory(&n.e), first)
+		if err != nil {
 			return err
 		}
-		d.mu.RLock()
-		k := searchLast(d.items, first)
-		c.seek(d.sample[k])
-		left -= d.index[k]
-		b.before = d.items[k]
-		d.mu.RUnlock()
+		i := searchLast(k.items, first)
+		c.seek(k.sample[i])
+		left -= k.index[i]
+		b.before = k.items[i]
+	}
+	most := min(maxBlockRun, n.r.s.maxValue)
+	limit := min(n.r.s.obj.Cost().Gap, most)
+	var run []block
+	flush := func() error {
+		err := n.blockRun(ctx, run, keep, f)
+		if len(run) > 0 {
+			limit = min(max(2*limit, 2*(b.end-run[0].start)), most)
+		}
+		run = run[:0]
+		return err
 	}
 	for ; left > 0; left-- {
 		count, start, end, err := c.block(b.end, n.e.start, n.e.end)
 		if err != nil {
-			return err
+			return cmp.Or(flush(), err)
 		}
-		b = block{before: b.before + b.count, count: count, start: start, end: end}
-		if b.before+count <= first {
+		next := block{before: b.before + b.count, count: count, start: start, end: end}
+		if len(run) > 0 && end-run[0].start > limit {
+			if err := flush(); err != nil {
+				return err
+			}
+		}
+		if b = next; b.before+count > first {
+			run = append(run, b)
+		}
+	}
+	return flush()
+}
+
+// blockRun calls f for blocks that follow one another. Those that are not remembered are read together.
+func (n Node) blockRun(ctx context.Context, run []block, keep bool, f func(b block, p []byte) error) error {
+	r := n.r
+	for len(run) > 0 {
+		var known []byte
+		k := 0 // blocks to read
+		if r.s.cache != nil && r.head == nil {
+			for ; k < len(run) && known == nil; k++ {
+				known = r.s.cache.get(r.payload+run[k].start, run[k].end-run[k].start)
+			}
+			if known != nil {
+				k--
+			}
+		} else if r.head == nil {
+			k = len(run)
+		}
+		if k <= 1 && known == nil { // in memory, or one block
+			p, err := r.read(ctx, run[0].start, run[0].end)
+			if err == nil {
+				err = f(run[0], p)
+			}
+			if err != nil {
+				return err
+			}
+			run = run[1:]
 			continue
 		}
-		if err := f(b); err != nil {
-			return err
+		if k > 0 {
+			from := run[0].start
+			buf := make([]byte, run[k-1].end-from)
+			if err := r.s.countedRead(r.s.obj)(ctx, buf, r.payload+from); err != nil {
+				return err
+			}
+			for _, b := range run[:k] {
+				p := buf[b.start-from : b.end-from : b.end-from]
+				if keep || r.s.cache != nil { // one block that is kept keeps no other
+					p = bytes.Clone(p)
+				}
+				if r.s.cache != nil {
+					r.s.cache.put(r.payload+b.start, p)
+				}
+				if err := f(b, p); err != nil {
+					return err
+				}
+			}
+			run = run[k:]
+		}
+		if known != nil {
+			if err := ctx.Err(); err != nil {
+				return r.ended(err)
+			}
+			if err := f(run[0], known); err != nil {
+				return err
+			}
+			run = run[1:]
 		}
 	}
 	return nil

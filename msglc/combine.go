@@ -128,15 +128,10 @@ func readPrefix(ctx context.Context, obj source.Object, magic [MagicSize]byte) (
 	bad := func(off int64, format string, args ...any) (header, error) {
 		return h, fault.New(fault.Corrupt, "msglc", format, args...).At(off)
 	}
-	right := len(p) >= MagicSize && [MagicSize]byte(p) == magic
-	switch {
-	case !right && isOldMagic(p): // the right one may begin alike
-		return h, fault.New(fault.UnsupportedVersion, "msglc", "archive of a release before 2024-03-12, which is not read: its magic has no padding").At(0)
-	case len(p) < MagicSize:
-		return bad(0, "no msglc archive: %d bytes, its magic takes %d", len(p), MagicSize)
-	case !right:
-		return bad(0, "no msglc archive: magic %q, expected %q", logicalMagic(p[:MagicSize]), logicalMagic(magic[:]))
-	case len(p) < PrefixSize:
+	if err := checkMagic(p, magic); err != nil {
+		return h, err
+	}
+	if len(p) < PrefixSize {
 		return bad(0, "header ends after %d of %d bytes", len(p)-MagicSize, PrefixSize-MagicSize)
 	}
 	if h, err = parseHeader(p[MagicSize:]); err != nil {

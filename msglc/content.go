@@ -12,13 +12,34 @@ import (
 // budget bounds the bytes that one call decodes. In an honest document no byte belongs to two values, so a call never
 // decodes more than the object has: children that overlap, or archives that are listed twice, are found by it before
 // they multiply.
-type budget struct{ left int64 }
+type budget struct {
+	left int64
+	at   []place // of the children that are being decoded, from the node of the call down
+}
+
+// place says which child of its parent one is.
+type place struct {
+	index int64
+	key   value.Raw
+}
+
+func (b *budget) enter(c Child) { b.at = append(b.at, place{c.Index, c.Key}) }
+func (b *budget) leave()        { b.at = b.at[:len(b.at)-1] }
+
+func (b *budget) path() Path {
+	p := make(Path, len(b.at))
+	for i, at := range b.at {
+		p[i] = Child{Index: at.index, Key: at.key}.Step()
+	}
+	return p
+}
 
 func (n Node) budget() *budget { return &budget{left: n.r.s.obj.Size()} }
 
 func (b *budget) take(n Node, size int64) error {
 	if b.left -= size; b.left < 0 {
-		return n.r.locate(fault.New(fault.Corrupt, "msglc", "children overlap: more bytes to decode than the file has"))
+		return n.r.locate(fault.New(fault.Corrupt, "msglc", "children overlap: more bytes to decode than the file has").
+			At(n.r.payload + n.e.start).On(b.path().String()))
 	}
 	n.r.s.decoded.Add(size)
 	return nil
@@ -32,6 +53,9 @@ func (n Node) Raw(ctx context.Context) (value.Raw, error) {
 		return value.Raw{}, err
 	}
 	b := n.budget()
+	if n.mixed() {
+		return value.Raw{}, n.invalid("a node with archives below it has no encoding of its own")
+	}
 	if n.e.hasRange {
 		p, err := n.whole(ctx, b)
 		return value.Raw{Codec: n.r.h.codec, Data: p}, err
@@ -106,7 +130,7 @@ func (n Node) value(ctx context.Context, b *budget) (any, error) {
 		}
 	}
 	switch {
-	case n.e.hasRange && (n.e.children == 0 || n.fast()):
+	case n.e.hasRange && (n.e.children == 0 || !n.mixed() && n.fast()):
 		if err := b.take(n, n.e.end-n.e.start); err != nil {
 			return nil, err
 		}
@@ -119,25 +143,61 @@ func (n Node) value(ctx context.Context, b *budget) (any, error) {
 	case n.e.form == Blocks:
 		return n.blocksValue(ctx, b)
 	}
-	if n.e.isMap {
-		return n.mapValue(ctx, b)
+	if n.slice != nil {
+		return n.sliceValue(ctx, b)
 	}
-	count, err := n.Len(ctx)
+	t, err := n.tableFrom(ctx, 0)
 	if err != nil {
-		return nil, err
+		return nil, n.r.locate(err)
 	}
-	list := make([]any, 0, count) // the table or a slice of it backs the count
+	if n.e.isMap {
+		return t.mapValue(ctx, b)
+	}
+	return t.listValue(ctx, b)
+}
+
+func (n Node) sliceValue(ctx context.Context, b *budget) (any, error) {
+	list := make([]any, 0, n.slice.count) // the table, or a leaf, backs the count
 	for child, err := range n.Children(ctx) {
 		if err != nil {
 			return nil, err
 		}
-		v, err := child.Node.value(ctx, b)
-		if err != nil {
+		if list, err = appendValue(ctx, list, child, b); err != nil {
 			return nil, err
 		}
-		list = append(list, v)
 	}
 	return list, nil
+}
+
+func appendValue(ctx context.Context, list []any, child Child, b *budget) ([]any, error) {
+	b.enter(child)
+	v, err := child.Node.value(ctx, b)
+	b.leave()
+	return append(list, v), err
+}
+
+// listValue makes a list child by child.
+func (t *tableIter) listValue(ctx context.Context, b *budget) (any, error) {
+	list := make([]any, 0, t.n.e.count) // the table backs the count
+	for {
+		child, ok, err := t.next()
+		if err != nil {
+			return nil, t.n.r.locate(err)
+		}
+		if !ok {
+			return list, nil
+		}
+		if list, err = appendValue(ctx, list, child, b); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// mixed reports whether archives may stand among the values of a node that has bytes of its own, so that these are no
+// value. Writers never make such a table; in one that is not read whole when it is opened, it shows when the bytes are
+// decoded.
+func (n Node) mixed() bool {
+	return n.r.archives && n.slice == nil && n.e.hasRange && n.e.children != 0
 }
 
 // fast decides between one read of the whole and reads of the children that are not remembered.
@@ -150,12 +210,8 @@ func (n Node) fast() bool {
 
 func (n Node) blocksValue(ctx context.Context, b *budget) (any, error) {
 	var list []any
-	err := n.eachBlock(ctx, 0, func(blk block) error {
+	err := n.eachBlock(ctx, 0, false, func(blk block, p []byte) error {
 		if err := b.take(n, blk.end-blk.start); err != nil {
-			return err
-		}
-		p, err := n.r.read(ctx, blk.start, blk.end)
-		if err != nil {
 			return err
 		}
 		s := value.NewScanner(n.r.h.codec, p, n.r.s.limits)
@@ -178,21 +234,28 @@ func (n Node) blocksValue(ctx context.Context, b *budget) (any, error) {
 }
 
 // mapValue makes a map child by child, as [value.Decode] makes one from bytes.
-func (n Node) mapValue(ctx context.Context, b *budget) (any, error) {
+func (t *tableIter) mapValue(ctx context.Context, b *budget) (any, error) {
+	r := t.n.r
 	named := make(map[string]any)
 	var keyed map[any]any
-	for child, err := range n.Children(ctx) {
+	for {
+		child, ok, err := t.next()
 		if err != nil {
-			return nil, err
+			return nil, r.locate(err)
 		}
-		key, err := decodeKey(child.Key, n.r.s.limits)
+		if !ok {
+			break
+		}
+		key, err := decodeKey(child.Key, r.s.limits)
 		if err != nil {
-			return nil, n.r.locate(err)
+			return nil, r.locate(err)
 		}
+		b.enter(child)
 		v, err := child.Node.value(ctx, b)
 		if err != nil {
 			return nil, err
 		}
+		b.leave()
 		if name, ok := key.(string); ok && keyed == nil {
 			named[name] = v
 			continue
@@ -269,7 +332,7 @@ func (n Node) writeJSON(ctx context.Context, jw *value.JSONWriter, b *budget) er
 		}
 	}
 	switch {
-	case n.e.hasRange:
+	case n.e.hasRange && !n.mixed():
 		if err := b.take(n, n.e.end-n.e.start); err != nil {
 			return err
 		}
@@ -280,6 +343,33 @@ func (n Node) writeJSON(ctx context.Context, jw *value.JSONWriter, b *budget) er
 	case n.e.isMap:
 		return n.writeMapJSON(ctx, jw, b)
 	}
+	if n.slice != nil {
+		return n.writeSliceJSON(ctx, jw, b)
+	}
+	if err := jw.BeginArray(); err != nil {
+		return err
+	}
+	t, err := n.tableFrom(ctx, 0)
+	if err != nil {
+		return n.r.locate(err)
+	}
+	for {
+		child, ok, err := t.next()
+		if err != nil {
+			return n.r.locate(err)
+		}
+		if !ok {
+			return jw.EndArray()
+		}
+		b.enter(child)
+		if err := child.Node.writeJSON(ctx, jw, b); err != nil {
+			return err
+		}
+		b.leave()
+	}
+}
+
+func (n Node) writeSliceJSON(ctx context.Context, jw *value.JSONWriter, b *budget) error {
 	if err := jw.BeginArray(); err != nil {
 		return err
 	}
@@ -287,9 +377,11 @@ func (n Node) writeJSON(ctx context.Context, jw *value.JSONWriter, b *budget) er
 		if err != nil {
 			return err
 		}
+		b.enter(child)
 		if err := child.Node.writeJSON(ctx, jw, b); err != nil {
 			return err
 		}
+		b.leave()
 	}
 	return jw.EndArray()
 }
@@ -312,12 +404,8 @@ func (n Node) writeBlocksJSON(ctx context.Context, jw *value.JSONWriter, b *budg
 	if err := jw.BeginArray(); err != nil {
 		return err
 	}
-	err := n.eachBlock(ctx, 0, func(blk block) error {
+	err := n.eachBlock(ctx, 0, false, func(blk block, p []byte) error {
 		if err := b.take(n, blk.end-blk.start); err != nil {
-			return err
-		}
-		p, err := n.r.read(ctx, blk.start, blk.end)
-		if err != nil {
 			return err
 		}
 		jw.At("", n.r.payload+blk.start)
@@ -354,9 +442,17 @@ func (n Node) writeMapJSON(ctx context.Context, jw *value.JSONWriter, b *budget)
 	if err := jw.BeginMap(pairs); err != nil {
 		return n.r.locate(err)
 	}
-	for child, err := range n.Children(ctx) {
+	t, err := n.tableFrom(ctx, 0)
+	if err != nil {
+		return n.r.locate(err)
+	}
+	for {
+		child, ok, err := t.next()
 		if err != nil {
-			return err
+			return n.r.locate(err)
+		}
+		if !ok {
+			return jw.EndMap()
 		}
 		wanted, err := jw.Key(child.Key.Codec, child.Key.Data)
 		if err != nil {
@@ -365,9 +461,10 @@ func (n Node) writeMapJSON(ctx context.Context, jw *value.JSONWriter, b *budget)
 		if !wanted {
 			continue
 		}
+		b.enter(child)
 		if err := child.Node.writeJSON(ctx, jw, b); err != nil {
 			return err
 		}
+		b.leave()
 	}
-	return jw.EndMap()
 }

@@ -2,10 +2,10 @@ package msglc
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"hash/maphash"
 	"math"
-	"sync"
 	"sync/atomic"
 
 	"github.com/spilehq/spile/value"
@@ -14,9 +14,20 @@ import (
 // directory remembers where the children of one node stand in the table of contents: a sample of their positions, and
 // a table of the hashes of their keys. It is filled by the passes that look for a child, as far as they came, so one
 // child of a million costs a pass over the table the first time and a lookup afterwards.
+//
+// What is known is a value that does not change; who knows more puts another in its place. So a lookup among what was
+// seen waits for nobody, and only those who have to pass over more of the table wait for one another.
 type directory struct {
-	mu      sync.RWMutex
-	e       entry
+	e     entry
+	grow  gate // of those who pass over more of the table
+	known atomic.Pointer[known]
+
+	accessed atomic.Int64 // children asked for, see Node.Value
+}
+
+// known is what a directory knows. Slices and the key table are shared with what is known later: they are only appended
+// to.
+type known struct {
 	next    int64   // children seen
 	nextAt  int64   // where the node of the last of them stands; where the first stands when there is none
 	partial bool    // the last of them was not passed yet: it may be long, and is perhaps what was looked for
@@ -27,8 +38,27 @@ type directory struct {
 	itemsSeen  int64
 	start, end int64
 	keys       keyTable
+	// The keys of the children that were not seen when the payload told them, and which is the last that has each.
+	behind map[string]int64
+}
 
-	accessed atomic.Int64 // children asked for, see Node.Value
+// allKeys reports whether every key of the node is known.
+func (k *known) allKeys(e *entry) bool {
+	return e.count <= maxTableKeys && k.next == e.count || k.behind != nil
+}
+
+func newDirectory(e *entry) *directory {
+	d := &directory{e: *e, grow: newGate()}
+	d.known.Store(&known{nextAt: e.children, end: -1})
+	return d
+}
+
+// touch counts a child that was asked for. Beyond all of them the count tells nothing more, and goroutines would wait
+// for one another to count.
+func (d *directory) touch() {
+	if d.accessed.Load() < d.e.count {
+		d.accessed.Add(1)
+	}
 }
 
 // sampleBytes is the distance of sampled children in bytes of the table: what is passed over for a lookup, half of
@@ -37,35 +67,44 @@ const sampleBytes = 512
 
 // sampleHere notes the position of child or block i, when it is far enough from the last one that was noted. It may be
 // called again for the same one, after a read that failed.
-func (r *Reader) sampleHere(d *directory, at, i int64) bool {
-	k := len(d.sample)
-	if k > 0 && (at-d.sample[k-1] < sampleBytes || d.index[k-1] == i) {
+func (r *Reader) sampleHere(k *known, at, i int64) bool {
+	n := len(k.sample)
+	if n > 0 && (at-k.sample[n-1] < sampleBytes || k.index[n-1] == i) {
 		return false
 	}
-	d.sample, d.index = append(d.sample, at), append(d.index, i)
+	k.sample, k.index = append(k.sample, at), append(k.index, i)
 	r.s.keep(16)
 	return true
 }
 
 // nearest returns the last sampled child that is not behind child i: its position and which one it is.
-func (d *directory) nearest(i int64) (at, index int64) {
-	k := searchLast(d.index, i)
-	return d.sample[k], d.index[k]
+func (k *known) nearest(i int64) (at, index int64) {
+	n := searchLast(k.index, i)
+	return k.sample[n], k.index[n]
+}
+
+// lockGrow waits until nobody else passes over more of the table.
+func (r *Reader) lockGrow(ctx context.Context, d *directory) error {
+	if err := d.grow.lock(ctx); err != nil {
+		return r.ended(err)
+	}
+	return nil
 }
 
 // keyTable maps the hash of a key to the index of its child, by open addressing: the upper half of a slot holds hash
-// bits, the lower half index + 1, so that a key costs 12 bytes on average.
+// bits, the lower half index + 1, so that a key costs 12 bytes on average. One goroutine may add while others look:
+// they may see keys that were added since.
 type keyTable struct {
-	slots []uint64
+	slots []atomic.Uint64
 	used  int
 }
 
 func (k *keyTable) add(hash uint64, index int64) {
 	if 4*(k.used+1) > 3*len(k.slots) {
 		old := k.slots
-		k.slots = make([]uint64, max(16, 2*len(old)))
-		for _, s := range old {
-			if s != 0 {
+		k.slots = make([]atomic.Uint64, max(16, 2*len(old)))
+		for i := range old {
+			if s := old[i].Load(); s != 0 {
 				k.insert(s)
 			}
 		}
@@ -77,8 +116,8 @@ func (k *keyTable) add(hash uint64, index int64) {
 func (k *keyTable) insert(slot uint64) {
 	mask := uint64(len(k.slots) - 1)
 	for i := slot >> 32 & mask; ; i = (i + 1) & mask {
-		if k.slots[i] == 0 {
-			k.slots[i] = slot
+		if k.slots[i].Load() == 0 {
+			k.slots[i].Store(slot)
 			return
 		}
 	}
@@ -90,14 +129,17 @@ func (k *keyTable) candidates(hash uint64, f func(index int64) error) error {
 		return nil
 	}
 	mask := uint64(len(k.slots) - 1)
-	for i := hash >> 32 & mask; k.slots[i] != 0; i = (i + 1) & mask {
-		if (k.slots[i]^hash)>>32 == 0 {
-			if err := f(int64(uint32(k.slots[i])) - 1); err != nil {
+	for i := hash >> 32 & mask; ; i = (i + 1) & mask {
+		slot := k.slots[i].Load()
+		if slot == 0 {
+			return nil
+		}
+		if (slot^hash)>>32 == 0 {
+			if err := f(int64(uint32(slot)) - 1); err != nil {
 				return err
 			}
 		}
 	}
-	return nil
 }
 
 // maxTableKeys is the number of children beyond which keys are not put into the table; lookups then pass over them.
@@ -108,10 +150,7 @@ var keySeed = maphash.MakeSeed()
 // canonicalKey appends a form of an encoded key that is equal for equal keys, whatever the width of their encoding:
 // type and value decide, so 1, 1.0 and "1" differ (docs/format/msglc.md, "Keys").
 func canonicalKey(dst []byte, c value.Codec, raw []byte) []byte {
-	h, err := value.ReadHead(c, raw)
-	if err != nil || h.Indefinite {
-		return append(append(dst, 'r', byte(c)), raw...)
-	}
+	h, content := keyContent(c, raw)
 	switch h.Kind {
 	case value.Null:
 		return append(dst, 'z')
@@ -129,11 +168,30 @@ func canonicalKey(dst []byte, c value.Codec, raw []byte) []byte {
 		}
 		return binary.BigEndian.AppendUint64(append(dst, 'f'), math.Float64bits(f))
 	case value.String:
-		return append(append(dst, 's'), raw[min(h.Size, len(raw)):]...)
+		return append(append(dst, 's'), content...)
 	case value.Bytes:
-		return append(append(dst, 'x'), raw[min(h.Size, len(raw)):]...)
+		return append(append(dst, 'x'), content...)
 	}
 	return append(append(dst, 'r', byte(c)), raw...)
+}
+
+// keyContent returns the head of an encoded key and, of a string or binary one, the content, which may come in pieces.
+// The kind is Invalid where the key is none.
+func keyContent(c value.Codec, raw []byte) (h value.Head, content []byte) {
+	h, err := value.ReadHead(c, raw)
+	switch {
+	case err != nil:
+		return value.Head{}, nil
+	case h.HasContent():
+		return h, raw[min(h.Size, len(raw)):]
+	case !h.Indefinite || h.Kind != value.String && h.Kind != value.Bytes:
+		return h, nil
+	}
+	s := value.NewScanner(c, raw, value.Limits{})
+	if s.Next() != nil {
+		return value.Head{}, nil
+	}
+	return h, s.Data
 }
 
 // child returns the entry of child i and, in a map, its encoded key.
@@ -157,20 +215,19 @@ func (r *Reader) child(c *tocCursor, d *directory, i int64) (e entry, key []byte
 
 // childAt returns the position of child i in the table.
 func (r *Reader) childAt(c *tocCursor, d *directory, i int64) (int64, error) {
-	d.mu.RLock()
-	seen := i < d.next
-	d.mu.RUnlock()
-	if !seen {
-		d.mu.Lock()
+	k := d.known.Load()
+	if i >= k.next {
+		if err := r.lockGrow(c.ctx, d); err != nil {
+			return 0, err
+		}
 		err := r.extend(c, d, i, nil)
-		d.mu.Unlock()
+		d.grow.unlock()
 		if err != nil {
 			return 0, err
 		}
+		k = d.known.Load()
 	}
-	d.mu.RLock()
-	at, from := d.nearest(i)
-	d.mu.RUnlock()
+	at, from := k.nearest(i)
 	c.seek(at)
 	if err := c.skip(d.valuesPer() * (i - from)); err != nil {
 		return 0, err
@@ -186,22 +243,24 @@ func (d *directory) valuesPer() int64 {
 }
 
 // extend passes over the children that were not seen yet, up to child i, or up to the first whose canonical key is
-// want, when that is not nil. d is locked.
+// want, when that is not nil. d.grow is locked.
 func (r *Reader) extend(c *tocCursor, d *directory, i int64, want []byte) error {
-	if d.next == 0 {
-		d.nextAt = d.e.children
+	k := *d.known.Load()
+	if k.next > i || k.next >= d.e.count {
+		return nil
 	}
-	c.seek(d.nextAt)
+	defer func() { d.known.Store(&k) }()
+	c.seek(k.nextAt)
 	withKeys := d.e.isMap && d.e.count <= maxTableKeys
 	var canonical []byte
-	for d.next <= i && d.next < d.e.count {
-		if d.partial {
+	for k.next <= i && k.next < d.e.count {
+		if k.partial {
 			if err := c.skip(1); err != nil {
 				return err
 			}
 		}
-		d.nextAt, d.partial = c.at(), false // a read that fails below leaves the child unseen
-		r.sampleHere(d, c.at(), d.next)
+		k.nextAt, k.partial = c.at(), false // a read that fails below leaves the child unseen
+		r.sampleHere(&k, c.at(), k.next)
 		found := false
 		switch {
 		case d.e.isMap && (withKeys || want != nil):
@@ -211,7 +270,7 @@ func (r *Reader) extend(c *tocCursor, d *directory, i int64, want []byte) error 
 			}
 			canonical = canonicalKey(canonical[:0], c.codec, raw)
 			if withKeys {
-				d.keys.add(maphash.Bytes(keySeed, canonical), d.next)
+				k.keys.add(maphash.Bytes(keySeed, canonical), k.next)
 				r.s.keep(12)
 			}
 			found = want != nil && bytes.Equal(canonical, want)
@@ -220,8 +279,8 @@ func (r *Reader) extend(c *tocCursor, d *directory, i int64, want []byte) error 
 				return err
 			}
 		}
-		d.next++
-		d.nextAt, d.partial = c.at(), true
+		k.next++
+		k.nextAt, k.partial = c.at(), true
 		if found {
 			break
 		}
@@ -235,7 +294,7 @@ func (c *tocCursor) key() ([]byte, error) {
 		return nil, err
 	}
 	at := c.at()
-	h, err := c.head()
+	h, err := c.anyHead()
 	if err != nil {
 		return nil, err
 	}
@@ -251,14 +310,49 @@ func (c *tocCursor) key() ([]byte, error) {
 	return c.bytesBetween(at, c.at())
 }
 
-// find returns the index of the child with the canonical key, -1 when there is none. Of equal keys the last counts,
-// among those seen: a table with a key twice is the work of a faulty writer, and looking for it would cost a pass over
-// the whole node for every first lookup. Tables that are checked at opening are always seen whole.
+// find returns the index of the child with the canonical key, -1 when there is none. Of equal keys the last counts
+// (docs/format/msglc.md, "Keys"), so the first lookup comes by all keys of the node: in the table, or, where what
+// follows in the payload is short, there.
 func (r *Reader) find(c *tocCursor, d *directory, want []byte) (int64, error) {
 	hash := maphash.Bytes(keySeed, want)
+	if k := d.known.Load(); k.allKeys(&d.e) {
+		return r.match(c, k, hash, want)
+	}
+	if err := r.lockGrow(c.ctx, d); err != nil {
+		return -1, err
+	}
+	defer d.grow.unlock()
+	if d.e.count > maxTableKeys {
+		return r.findByPass(c, d, want)
+	}
+	for {
+		k := d.known.Load()
+		found, err := r.match(c, k, hash, want)
+		if err != nil || k.allKeys(&d.e) {
+			return found, err
+		}
+		told := false
+		if found >= 0 {
+			if told, err = r.keysBehind(c, d); err != nil {
+				return -1, err
+			}
+		}
+		if !told {
+			if err := r.extend(c, d, d.e.count-1, want); err != nil {
+				return -1, err
+			}
+		}
+	}
+}
+
+// match returns the last of the children that were seen that has the key.
+func (r *Reader) match(c *tocCursor, k *known, hash uint64, want []byte) (int64, error) {
+	if i, ok := k.behind[string(want)]; ok {
+		return i, nil
+	}
 	found := int64(-1)
-	match := func(i int64) error {
-		at, from := d.nearest(i)
+	err := k.keys.candidates(hash, func(i int64) error {
+		at, from := k.nearest(i)
 		c.seek(at)
 		if err := c.skip(2 * (i - from)); err != nil {
 			return err
@@ -268,43 +362,62 @@ func (r *Reader) find(c *tocCursor, d *directory, want []byte) (int64, error) {
 			found = i
 		}
 		return err
+	})
+	return found, err
+}
+
+// maxTail is how much payload is read to spare a pass over the table.
+const maxTail = 64 << 10
+
+// keysBehind finds the keys of the children that were not seen yet without a pass over the node of the last that was,
+// which may be long: what follows its value in the payload are the pairs that follow it in the table. It reports whether
+// the payload told them.
+func (r *Reader) keysBehind(c *tocCursor, d *directory) (bool, error) {
+	k := *d.known.Load()
+	if !d.e.hasRange || !k.partial {
+		return false, nil
 	}
-	d.mu.RLock()
-	seenAll := d.next == d.e.count
-	err := d.keys.candidates(hash, match)
-	d.mu.RUnlock()
-	if err != nil || found >= 0 && (seenAll || !r.eager) || seenAll && d.e.count <= maxTableKeys {
-		return found, err
+	c.seek(k.nextAt)
+	e, err := c.entry(d.e.start, d.e.end)
+	if err != nil || e.whole || !e.hasRange || d.e.end-e.end > maxTail {
+		return false, err
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.e.count > maxTableKeys {
-		return r.findByPass(c, d, want)
-	}
-	if err := d.keys.candidates(hash, match); err != nil || found >= 0 && !r.eager {
-		return found, err
-	}
-	for d.next < d.e.count {
-		before := d.next
-		if err := r.extend(c, d, d.e.count-1, want); err != nil {
-			return -1, err
+	behind := make(map[string]int64)
+	if e.end < d.e.end {
+		p, err := r.read(c.ctx, e.end, d.e.end)
+		if err != nil {
+			return false, err
 		}
-		if d.next == before {
-			break
+		s := value.NewScanner(r.h.codec, p, r.s.limits)
+		var canonical []byte
+		for i := k.next; i < d.e.count; i++ {
+			raw, err := s.Raw()
+			if err != nil || s.Kind == value.End {
+				return false, nil
+			}
+			canonical = canonicalKey(canonical[:0], r.h.codec, raw)
+			behind[string(canonical)] = i
+			r.s.keep(int64(len(canonical)) + 48)
+			if s.Skip() != nil {
+				return false, nil
+			}
 		}
-		at := d.next - 1
-		if err := match(at); err != nil {
-			return -1, err
+		// A map of indefinite length ends with a break.
+		rest := int64(len(p)) - s.Offset()
+		if rest > 1 || rest == 1 && (r.h.codec != value.CBOR || p[len(p)-1] != cborBreak) {
+			return false, nil
 		}
-		if found == at && !r.eager {
-			break
-		}
+	} else if k.next < d.e.count {
+		return false, nil
 	}
-	return found, nil
+	k.behind = behind
+	d.known.Store(&k)
+	return true, nil
 }
 
 // findByPass looks for a key among more children than the key table takes.
 func (r *Reader) findByPass(c *tocCursor, d *directory, want []byte) (int64, error) {
+	found := int64(-1)
 	c.seek(d.e.children)
 	for i := range d.e.count {
 		raw, err := c.key()
@@ -312,47 +425,33 @@ func (r *Reader) findByPass(c *tocCursor, d *directory, want []byte) (int64, err
 			return -1, err
 		}
 		if bytes.Equal(canonicalKey(nil, c.codec, raw), want) {
-			if err := r.extend(c, d, i, nil); err != nil {
-				return -1, err
-			}
-			return i, nil
+			found = i
 		}
 		if err := c.skip(1); err != nil {
 			return -1, err
 		}
 	}
-	return -1, nil
+	if found < 0 {
+		return -1, nil
+	}
+	return found, r.extend(c, d, found, nil)
 }
 
-// blockOf returns the block that holds item i of a blocks node: its range, and the number of items in front of it.
-func (r *Reader) blockOf(c *tocCursor, d *directory, i int64) (b block, err error) {
-	d.mu.RLock()
-	k := -1
-	if i < d.itemsSeen {
-		k = searchLast(d.items, i)
-	}
-	d.mu.RUnlock()
-	if k < 0 {
-		if err := r.extendBlocks(c, d, i); err != nil {
-			return b, err
-		}
-		d.mu.RLock()
-		k = searchLast(d.items, i)
-		d.mu.RUnlock()
-	}
-	d.mu.RLock()
-	at, before := d.sample[k], d.items[k]
-	d.mu.RUnlock()
-	c.seek(at)
+// blockOf returns the block that holds item i of a blocks node: its range, and the number of items in front of it. The
+// block was seen.
+func (r *Reader) blockOf(c *tocCursor, d *directory, k *known, i int64) (b block, err error) {
+	n := searchLast(k.items, i)
+	before := k.items[n]
+	c.seek(k.sample[n])
 	for {
-		n, start, end, err := c.block(-1, d.e.start, d.e.end)
+		count, start, end, err := c.block(-1, d.e.start, d.e.end)
 		if err != nil {
 			return b, err
 		}
-		if i < before+n {
-			return block{before: before, count: n, start: start, end: end}, nil
+		if i < before+count {
+			return block{before: before, count: count, start: start, end: end}, nil
 		}
-		before += n
+		before += count
 	}
 }
 
@@ -375,31 +474,35 @@ func searchLast(list []int64, x int64) int {
 	return lo
 }
 
-// extendBlocks passes over the blocks that were not seen yet, until item i is among them.
-func (r *Reader) extendBlocks(c *tocCursor, d *directory, i int64) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.next == 0 {
-		d.nextAt, d.end = d.e.children, -1
+// extendBlocks passes over the blocks that were not seen yet, until item i is among them, and returns what is known then.
+func (r *Reader) extendBlocks(c *tocCursor, d *directory, i int64) (*known, error) {
+	if k := d.known.Load(); k.next == d.e.count || k.itemsSeen > i {
+		return k, nil
 	}
-	c.seek(d.nextAt)
-	for d.next < d.e.count && d.itemsSeen <= i {
+	if err := r.lockGrow(c.ctx, d); err != nil {
+		return nil, err
+	}
+	defer d.grow.unlock()
+	k := *d.known.Load()
+	defer func() { d.known.Store(&k) }()
+	c.seek(k.nextAt)
+	for k.next < d.e.count && k.itemsSeen <= i {
 		at := c.at()
-		n, start, end, err := c.block(d.end, d.e.start, d.e.end)
+		n, start, end, err := c.block(k.end, d.e.start, d.e.end)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		if d.next == 0 {
-			d.start = start
+		if k.next == 0 {
+			k.start = start
 		}
-		if r.sampleHere(d, at, d.next) {
-			d.items = append(d.items, d.itemsSeen)
+		if r.sampleHere(&k, at, k.next) {
+			k.items = append(k.items, k.itemsSeen)
 			r.s.keep(8)
 		}
-		d.itemsSeen += n
-		d.end = end
-		d.next++
-		d.nextAt = c.at()
+		k.itemsSeen += n
+		k.end = end
+		k.next++
+		k.nextAt = c.at()
 	}
-	return nil
+	return &k, nil
 }

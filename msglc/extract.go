@@ -116,7 +116,8 @@ func (x *extractor) slice() error {
 			return w.fail(x.n.invalid("items of codec %s and %s have no encoding in one", x.s.codec, item.Codec))
 		}
 		if left -= int64(len(item.Data)); left < 0 {
-			return w.fail(fault.New(fault.Corrupt, "msglc", "children overlap: more bytes to copy than the file has"))
+			return w.fail(fault.New(fault.Corrupt, "msglc", "children overlap: more bytes to copy than the file has").
+				At(child.Node.r.payload + child.Node.e.start).On(Path{child.Step()}.String()))
 		}
 		if _, err := w.Write(item.Data); err != nil {
 			return err
@@ -127,13 +128,11 @@ func (x *extractor) slice() error {
 
 // blocks writes a blocks node.
 func (x *extractor) blocks() error {
-	d, err := x.n.allBlocks(x.ctx)
+	k, err := x.n.allBlocks(x.ctx)
 	if err != nil {
 		return err
 	}
-	d.mu.RLock()
-	items, start, end := d.itemsSeen, d.start, d.end
-	d.mu.RUnlock()
+	items, start, end := k.itemsSeen, k.start, k.end
 	head := value.AppendArrayHeader(nil, x.s.codec, int(items))
 	return x.write(head, start, end)
 }
@@ -172,16 +171,15 @@ func (x *extractor) write(head []byte, start, end int64) error {
 // move encodes the node and all below it with every position less by shift.
 func (e *tocEncoder) move(c *tocCursor, root *entry, shift int64, maxDepth int) error {
 	type frame struct {
-		left  int64 // children to come
-		node  entry
-		after int64 // where the node ends; -1 when it ends some pairs behind its children
+		left int64 // children to come
+		node entry
 	}
 	var open []frame
-	node, after := *root, int64(-1)
+	node := *root
 	for {
 		switch {
 		case node.isArchive():
-			if node.offset < shift {
+			if node.offset < root.start || node.offset >= root.end {
 				return c.failAt(node.at, "archive at %d outside its list or map", node.offset)
 			}
 			e.buf = value.AppendUint(e.buf, e.codec, uint64(node.offset-shift))
@@ -199,10 +197,10 @@ func (e *tocEncoder) move(c *tocCursor, root *entry, shift int64, maxDepth int) 
 			}
 			e.table(node.isMap, node.start-shift, node.end-shift, node.count)
 			c.seek(node.children)
-			open = append(open, frame{left: node.count, node: node, after: after})
+			open = append(open, frame{left: node.count, node: node})
 		}
-		if node.children != 0 && node.form == Blocks && after >= 0 {
-			c.seek(after)
+		if node.form == Blocks {
+			c.seek(node.behind)
 		}
 		if len(e.buf) >= tocBuffer {
 			if err := e.flush(); err != nil {
@@ -214,9 +212,9 @@ func (e *tocEncoder) move(c *tocCursor, root *entry, shift int64, maxDepth int) 
 			if len(open) == 1 {
 				return nil
 			}
-			if top.after >= 0 {
-				c.seek(top.after)
-			} else if err := c.skip(2 * top.node.rest); err != nil {
+			if top.node.whole {
+				c.seek(top.node.behind)
+			} else if err := c.behindChildren(&top.node); err != nil {
 				return err
 			}
 			open = open[:len(open)-1]
@@ -240,9 +238,6 @@ func (e *tocEncoder) move(c *tocCursor, root *entry, shift int64, maxDepth int) 
 		var err error
 		if node, err = c.entry(top.node.start, top.node.end); err != nil {
 			return err
-		}
-		if after = -1; node.whole {
-			after = c.at()
 		}
 	}
 }

@@ -121,5 +121,20 @@ func parseField(c value.Codec, field []byte, name string) (int64, error) {
 	return int64(head.Arg), nil
 }
 
+// checkMagic says what is wrong with the magic of the archive that begins with p, nil when it is the right one. Offsets
+// count from the archive start.
+func checkMagic(p []byte, want [MagicSize]byte) error {
+	right := len(p) >= MagicSize && [MagicSize]byte(p) == want
+	switch {
+	case right:
+		return nil
+	case isOldMagic(p): // the right one may begin alike
+		return fault.New(fault.UnsupportedVersion, "msglc", "archive of a release before 2024-03-12, which is not read: its magic has no padding").At(0)
+	case len(p) < MagicSize:
+		return fault.New(fault.Corrupt, "msglc", "no msglc archive: %d bytes, its magic takes %d", len(p), MagicSize).At(0)
+	}
+	return fault.New(fault.Corrupt, "msglc", "no msglc archive: magic %q, expected %q", logicalMagic(p[:MagicSize]), logicalMagic(want[:])).At(0)
+}
+
 // isOldMagic reports whether p begins as the two oldest releases wrote it, with a magic of 10 bytes and no padding.
 func isOldMagic(p []byte) bool { return bytes.HasPrefix(p, []byte(DefaultMagic)) }

@@ -201,19 +201,19 @@ func (n Node) Size(ctx context.Context) (int64, error) {
 		}
 		return total, nil
 	case n.e.form == Blocks:
-		d, err := n.allBlocks(ctx)
+		k, err := n.allBlocks(ctx)
 		if err != nil {
 			return 0, err
 		}
-		return d.end - d.start, nil
+		return k.end - k.start, nil
 	}
 	return n.e.end - n.e.start, nil
 }
 
-// allBlocks returns the directory of a blocks node after a pass over all its blocks.
-func (n Node) allBlocks(ctx context.Context) (*directory, error) {
-	d := n.r.directory(&n.e)
-	return d, n.r.locate(n.r.extendBlocks(n.r.cursor(ctx, 0), d, maxPosition))
+// allBlocks returns what is known of a blocks node after a pass over all its blocks.
+func (n Node) allBlocks(ctx context.Context) (*known, error) {
+	k, err := n.r.extendBlocks(n.r.cursor(ctx, 0), n.r.directory(&n.e), maxPosition)
+	return k, n.r.locate(err)
 }
 
 // Len returns the number of items or pairs; a scalar is [fault.Invalid].
@@ -225,11 +225,11 @@ func (n Node) Len(ctx context.Context) (int64, error) {
 	case n.slice != nil:
 		return n.slice.count, nil
 	case n.e.form == Blocks:
-		d, err := n.allBlocks(ctx)
+		k, err := n.allBlocks(ctx)
 		if err != nil {
 			return 0, err
 		}
-		return d.itemsSeen, nil
+		return k.itemsSeen, nil
 	case n.e.children != 0:
 		return n.e.count, nil
 	}
@@ -298,7 +298,7 @@ func (n Node) child(ctx context.Context, i int64) (Node, error) {
 	if err != nil {
 		return n, n.r.locate(err)
 	}
-	d.accessed.Add(1)
+	d.touch()
 	return Node{r: n.r, e: e}, nil
 }
 
@@ -306,16 +306,14 @@ func (n Node) child(ctx context.Context, i int64) (Node, error) {
 func (n Node) blockItem(ctx context.Context, i int64) (Node, error) {
 	d := n.r.directory(&n.e)
 	c := n.r.cursor(ctx, 0)
-	if err := n.r.extendBlocks(c, d, i); err != nil {
+	k, err := n.r.extendBlocks(c, d, i)
+	if err != nil {
 		return n, n.r.locate(err)
 	}
-	d.mu.RLock()
-	seen := d.itemsSeen
-	d.mu.RUnlock()
-	if i >= seen {
-		return n, n.noIndex(i, seen)
+	if i >= k.itemsSeen {
+		return n, n.noIndex(i, k.itemsSeen)
 	}
-	b, err := n.r.blockOf(c, d, i)
+	b, err := n.r.blockOf(c, d, k, i)
 	if err != nil {
 		return n, n.r.locate(err)
 	}

@@ -30,6 +30,7 @@ type WriteOptions struct {
 	Threshold     int64       // T in bytes, 0: DefaultThreshold
 	Trivial       int64       // R in bytes, 0: DefaultTrivial or the threshold, the lesser; above it, it raises the threshold
 	Magic         []byte      // 1 to 30 bytes, nil: DefaultMagic
+	AnyMagic      bool        // for Repair and Salvage: the object is an archive, whatever stands where its magic should be
 	NumericArrays NumericRule
 	Limits        value.Limits
 	// TempDir is where a table of contents that is too long for memory is kept while it is made; "": os.TempDir.
@@ -58,6 +59,7 @@ type writeSettings struct {
 	codec              value.Codec
 	threshold, trivial int64
 	magic              [MagicSize]byte
+	anyMagic           bool
 	numeric            NumericRule
 	limits             value.Limits
 	tempDir            string
@@ -69,7 +71,7 @@ func (o *WriteOptions) settings() (s writeSettings, err error) {
 		o = &WriteOptions{}
 	}
 	s = writeSettings{
-		codec: o.Codec, threshold: o.Threshold, trivial: o.Trivial, numeric: o.NumericArrays, limits: o.Limits,
+		codec: o.Codec, anyMagic: o.AnyMagic, threshold: o.Threshold, trivial: o.Trivial, numeric: o.NumericArrays, limits: o.Limits,
 		tempDir: o.TempDir, progress: o.Progress,
 	}
 	if s.magic, err = padMagic(o.Magic); err != nil {

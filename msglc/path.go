@@ -147,11 +147,8 @@ func (s Step) String() string {
 
 // stringKey returns the text of a string key.
 func stringKey(key value.Raw) (string, bool) {
-	h, err := value.ReadHead(key.Codec, key.Data)
-	if err != nil || h.Kind != value.String || h.Indefinite || h.Size > len(key.Data) {
-		return "", false
-	}
-	return string(key.Data[h.Size:]), true
+	h, content := keyContent(key.Codec, key.Data)
+	return string(content), h.Kind == value.String
 }
 
 // Step returns the step from a node to this child: its index in a list, its key in a map.
@@ -201,7 +198,11 @@ func (n Node) Step(ctx context.Context, s Step) (Node, error) {
 	}
 	switch {
 	case kind == value.Map && s.key.Data == nil:
-		return n.Lookup(ctx, value.Raw{Codec: value.Msgpack, Data: value.AppendString(nil, value.Msgpack, s.text)})
+		next, err := n.Lookup(ctx, value.Raw{Codec: value.Msgpack, Data: value.AppendString(nil, value.Msgpack, s.text)})
+		if errors.Is(err, fault.NotFound) {
+			err = n.otherKey(ctx, s.text, err)
+		}
+		return next, err
 	case kind == value.Map:
 		if t, ok := stringKey(s.key); ok && s.text != "" && parseStep(t).key.Data == nil {
 			// A string key needs no braces here, so a key is meant whose JSON form is a string: binary, a time.
@@ -227,6 +228,21 @@ func (n Node) Step(ctx context.Context, s Step) (Node, error) {
 		return n, n.invalid("key %s into a list", keyText(s.key))
 	}
 	return n, n.invalid("step %s into a value of kind %s", strconv.Quote(s.String()), kind)
+}
+
+// otherKey adds to the error of a text that is no key of the map that what it says in JSON is one.
+func (n Node) otherKey(ctx context.Context, text string, notFound error) error {
+	key := parseStep("{" + text + "}").key
+	e, ok := notFound.(*fault.Error)
+	if _, isText := stringKey(key); !ok || key.Data == nil || isText {
+		return notFound
+	}
+	if _, err := n.Lookup(ctx, key); err != nil {
+		return notFound
+	}
+	c := *e
+	c.Msg += "; the key {" + text + "} is there"
+	return &c
 }
 
 var errNoKey = errors.New("no key")
@@ -255,7 +271,13 @@ func (n Node) stepText(ctx context.Context, text string) (Node, error) {
 		if !ok {
 			return bad()
 		}
-		return n.Index(ctx, i)
+		next, err := n.Index(ctx, i)
+		if e, ok := err.(*fault.Error); ok && errors.Is(err, fault.NotFound) && (i == math.MaxInt64 || i == math.MinInt64) {
+			c := *e
+			c.Msg = strings.Replace(c.Msg, strconv.FormatInt(i, 10), text, 1) // what was written, which may not fit into i
+			err = &c
+		}
+		return next, err
 	case 2:
 		parts = []string{parts[0], "", parts[1]}
 	case 3:

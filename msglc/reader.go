@@ -59,10 +59,12 @@ type Reader struct {
 	side         *sidecar // where the table is in one
 	eager        bool     // the whole table was checked
 	root         entry
+	archives     bool   // it was, and lists archives
 	head         []byte // the archive from start on, when all of it came with the first read
 	combineDepth int
 
 	dirs     sync.Map // position of a node in the table -> *directory
+	recent   [recentDirs]atomic.Pointer[directory]
 	children sync.Map // offset of a child archive -> *Reader
 
 	generation atomic.Int64 // of what is remembered, see shared.keep
@@ -213,9 +215,12 @@ func (s *shared) keep(n int64) {
 
 // forget drops what r remembers of an older generation.
 func (r *Reader) forget() {
-	if g := r.s.generation.Load(); r.generation.Swap(g) != g {
+	if g := r.s.generation.Load(); r.generation.Load() != g && r.generation.Swap(g) != g {
 		r.dirs.Clear()
 		r.children.Clear()
+		for i := range r.recent {
+			r.recent[i].Store(nil)
+		}
 	}
 }
 
@@ -242,26 +247,12 @@ func (s *shared) open(ctx context.Context, start, limit int64, depth int) (*Read
 	if err := s.obj.ReadAt(ctx, head, start); err != nil {
 		return nil, err
 	}
-	old := func() (*Reader, error) {
-		return bad(fault.UnsupportedVersion, 0, "archive of a release before 2024-03-12, which is not read: its magic has no padding")
-	}
-	if len(head) < MagicSize && isOldMagic(head) {
-		return old()
-	}
-	if len(head) < MagicSize {
-		return bad(fault.Corrupt, 0, "no msglc archive: %d bytes, its magic takes %d", len(head), MagicSize)
-	}
-	magic := head[:MagicSize:MagicSize]
-	switch {
-	case s.compatible != nil:
-		if !s.compatible(bytes.Clone(magic)) {
-			return bad(fault.Corrupt, 0, "magic %q is not compatible", logicalMagic(magic))
+	if s.compatible != nil && len(head) >= MagicSize {
+		if !s.compatible(bytes.Clone(head[:MagicSize])) {
+			return bad(fault.Corrupt, 0, "magic %q is not compatible", logicalMagic(head[:MagicSize]))
 		}
-	case bytes.Equal(magic, s.magic[:]):
-	case isOldMagic(head):
-		return old()
-	default:
-		return bad(fault.Corrupt, 0, "no msglc archive: magic %q, expected %q", logicalMagic(magic), logicalMagic(s.magic[:]))
+	} else if err := checkMagic(head, s.magic); err != nil {
+		return nil, fault.Shift(err, start)
 	}
 	if len(head) < PrefixSize {
 		return bad(fault.Corrupt, 0, "header ends after %d of %d bytes", len(head)-MagicSize, PrefixSize-MagicSize)
@@ -271,7 +262,7 @@ func (s *shared) open(ctx context.Context, start, limit int64, depth int) (*Read
 		return nil, fault.Shift(err, start)
 	}
 	r := &Reader{s: s, h: h, start: start, payload: start + PrefixSize, combineDepth: depth}
-	copy(r.magic[:], magic)
+	copy(r.magic[:], head)
 	if h.tocStart > limit-r.payload || h.tocSize > limit-r.payload-h.tocStart {
 		return bad(fault.Corrupt, MagicSize, "payload of %d and table of contents of %d bytes, but %d bytes are there", h.tocStart, h.tocSize, limit-r.payload)
 	}
@@ -291,7 +282,7 @@ func (r *Reader) readRoot(ctx context.Context) error {
 		if err := c.walkTOC(r.h.tocStart, r.s.depth, nil); err != nil {
 			return err
 		}
-		r.eager = true
+		r.eager, r.archives = true, c.archives
 		c.seek(0)
 	}
 	var err error
@@ -427,20 +418,29 @@ func (r *Reader) read(ctx context.Context, start, end int64) ([]byte, error) {
 }
 
 // directoryCost is about what an empty directory takes, its place in the map included.
-const directoryCost = 400
+const directoryCost = 600
+
+// recentDirs is how many directories are found without the map, those of the outer nodes of a document mostly: all reads
+// go through these, and the map is slower.
+const recentDirs = 16
 
 // directory returns what is known of the children of a node.
 func (r *Reader) directory(e *entry) *directory {
 	if r.s.cache == nil {
-		return &directory{e: *e}
+		return newDirectory(e)
 	}
 	r.forget()
-	if d, ok := r.dirs.Load(e.at); ok {
-		return d.(*directory)
+	slot := &r.recent[uint64(e.at)*0x9e3779b97f4a7c15>>60]
+	if d := slot.Load(); d != nil && d.e.at == e.at {
+		return d
 	}
-	d, known := r.dirs.LoadOrStore(e.at, &directory{e: *e})
+	d, known := r.dirs.Load(e.at)
+	if !known {
+		d, known = r.dirs.LoadOrStore(e.at, newDirectory(e))
+	}
 	if !known {
 		r.s.keep(directoryCost)
 	}
+	slot.Store(d.(*directory))
 	return d.(*directory)
 }

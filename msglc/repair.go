@@ -13,7 +13,7 @@ import (
 // Repair makes a new archive of one whose payload is whole, whatever its header and its table of contents say, or of a
 // plain value without either. The payload is what it is found to be by a pass over it; its bytes are kept, the table is
 // made anew with the options. An object that begins with the magic of the options is an archive; another magic is
-// refused, not guessed. The codec is that of the options, else that of a good header, else the one whose rules the bytes
+// refused, not guessed, unless [WriteOptions.AnyMagic] takes whatever stands there. The codec is that of the options, else that of a good header, else the one whose rules the bytes
 // follow.
 //
 // A combined archive gets a new header; its parts are kept as they are. When its table of contents cannot be read, the
@@ -38,6 +38,7 @@ type wreck struct {
 	start    int64 // of the payload
 	size     int64 // of all that follows
 	h        header
+	listed   *listed
 	headerOK bool          // h can be read; it may be wrong all the same
 	codecs   []value.Codec // that come into question
 }
@@ -65,18 +66,14 @@ func examineAs(ctx context.Context, obj source.Object, s writeSettings, demanded
 	bad := func(class error, format string, args ...any) (*wreck, error) {
 		return nil, fault.New(class, "msglc", format, args...).At(0)
 	}
-	switch {
-	case len(p) == 0:
+	if len(p) == 0 {
 		return bad(fault.Corrupt, "no value in an object of 0 bytes")
-	case len(p) >= MagicSize && [MagicSize]byte(p) == s.magic:
+	}
+	switch err := checkMagic(p, s.magic); {
+	case err == nil, s.anyMagic && len(p) >= MagicSize:
 		w.archive = true
-	case isOldMagic(p): // the right one may begin alike
-		return bad(fault.UnsupportedVersion, "archive of a release before 2024-03-12, which is not read: its magic has no padding")
-	case p[0] == 0 && len(p) > 1: // as a value it is the integer 0, with bytes behind it
-		if len(p) < MagicSize {
-			return bad(fault.Corrupt, "no msglc archive: %d bytes, its magic takes %d", len(p), MagicSize)
-		}
-		return bad(fault.Corrupt, "no msglc archive: magic %q, expected %q", logicalMagic(p[:MagicSize]), logicalMagic(s.magic[:]))
+	case errors.Is(err, fault.UnsupportedVersion), p[0] == 0 && len(p) > 1: // as a value it is the integer 0, with bytes behind it
+		return nil, err
 	}
 	if w.archive {
 		if len(p) <= PrefixSize {
@@ -87,6 +84,14 @@ func examineAs(ctx context.Context, obj source.Object, s writeSettings, demanded
 		w.combined = len(p) == PrefixSize+MagicSize && [MagicSize]byte(p[PrefixSize:]) == s.magic
 		h, err := parseHeader(p[MagicSize:PrefixSize])
 		w.h, w.headerOK = h, err == nil
+	}
+	if w.archive && !w.combined {
+		// The magic of the first part may be what is damaged.
+		if _, _, err := w.parts(); err == nil {
+			w.combined = true
+		} else if !unlike(err) {
+			return nil, err
+		}
 	}
 	switch {
 	case demanded != 0:
@@ -108,6 +113,9 @@ func (w *wreck) corrupt(pos int64, format string, args ...any) error {
 func (w *wreck) locate(err error) error { return fault.Locate(err, w.obj.Name(), "", w.start) }
 
 func (w *wreck) repair(dst Target) error {
+	if err := w.refuseMixed(); err != nil {
+		return err
+	}
 	if w.combined {
 		c, ok, err := w.children()
 		if err != nil {
@@ -291,15 +299,11 @@ func (w *wreck) surveyAll() (best *survey, err error) {
 // true, else those that follow one another from the start. The second result says whether the table was read.
 func (w *wreck) children() (c combiner, ok bool, err error) {
 	c = combiner{ctx: w.ctx, s: w.s}
-	if w.headerOK && w.h.tocStart <= w.size && w.h.tocSize <= w.size-w.h.tocStart {
-		isMap, entries, err := readCombined(w.ctx, w.obj, w.start+w.h.tocStart, w.h, w.s)
-		if err == nil {
-			c.s.codec, c.isMap, c.entries, c.size = w.h.codec, isMap, entries, w.h.tocStart
-			return c, true, nil
-		}
-		if !errors.Is(err, fault.Corrupt) && !errors.Is(err, fault.Invalid) {
-			return c, false, err
-		}
+	if isMap, entries, err := w.parts(); err == nil {
+		c.s.codec, c.isMap, c.entries, c.size = w.h.codec, isMap, entries, w.h.tocStart
+		return c, true, nil
+	} else if !unlike(err) {
+		return c, false, err
 	}
 	for {
 		h, err := w.childAt(c.size)
@@ -325,6 +329,75 @@ func (w *wreck) children() (c combiner, ok bool, err error) {
 		c.s.codec = w.h.codec
 	}
 	return c, false, nil
+}
+
+// listed is what the table of contents says of the parts of a combined archive.
+type listed struct {
+	isMap   bool
+	entries []combinedEntry
+	err     error
+}
+
+// parts reads the table of contents of a combined archive, once.
+func (w *wreck) parts() (isMap bool, entries []combinedEntry, err error) {
+	if w.listed == nil {
+		isMap, entries, err := w.readParts()
+		w.listed = &listed{isMap, entries, err}
+	}
+	return w.listed.isMap, w.listed.entries, w.listed.err
+}
+
+func (w *wreck) readParts() (isMap bool, entries []combinedEntry, err error) {
+	if !w.headerOK || w.h.tocStart > w.size || w.h.tocSize > w.size-w.h.tocStart {
+		return false, nil, w.corrupt(0, "no table of contents")
+	}
+	return readCombined(w.ctx, w.obj, w.start+w.h.tocStart, w.h, w.s)
+}
+
+// unlike reports whether an error says that the bytes are not what was looked for. Others are errors of reading.
+func unlike(err error) bool {
+	return errors.Is(err, fault.Corrupt) || errors.Is(err, fault.Invalid) || errors.Is(err, fault.Limit) || err == io.ErrUnexpectedEOF
+}
+
+// refuseMixed refuses an archive whose table is intact and lists archives among the nodes of values: its payload is no
+// value, so what a pass over it finds would be wrong.
+func (w *wreck) refuseMixed() error {
+	if !w.archive {
+		return nil
+	}
+	if _, _, err := w.parts(); err == nil { // archives and nothing else
+		return nil
+	}
+	r, err := w.reader()
+	if err != nil || r == nil {
+		return err
+	}
+	c := r.cursor(w.ctx, 0)
+	if err := c.walkTOC(w.h.tocStart, r.s.depth, nil); err != nil {
+		if unlike(err) {
+			return nil
+		}
+		return err
+	}
+	if c.archives {
+		return fault.New(fault.Invalid, "msglc", "table of contents with archives among the nodes of values; take out the parts by their paths").At(w.start + w.h.tocStart)
+	}
+	return nil
+}
+
+// reader returns a reader of the payload by the table that the header names, nil when it names none. Its root is not read.
+func (w *wreck) reader() (*Reader, error) {
+	h := w.h
+	if !w.archive || !w.headerOK || h.tocStart > w.size || h.tocSize > w.size-h.tocStart {
+		return nil, nil
+	}
+	s, err := (&Options{Limits: w.s.limits, CacheBytes: -1}).shared(w.obj)
+	if err != nil {
+		return nil, err
+	}
+	r := &Reader{s: s, h: h, start: w.start - PrefixSize, payload: w.start}
+	r.toc = newTOCBytes(w.obj, w.start+h.tocStart, h.tocSize, &s.pages, s.countedRead(w.obj))
+	return r, nil
 }
 
 // childAt reads the prefix of the part at a position.

@@ -13,8 +13,26 @@ import (
 
 // SalvageReport says what Salvage kept.
 type SalvageReport struct {
-	Codec  value.Codec // of the new archive
-	Breaks []Break     // where something is missing; none: nothing is
+	Codec    value.Codec // of the new archive
+	Breaks   []Break     // where something is missing or not as it should be, the first thousand; none: nothing is
+	Unlisted int64       // how many more
+
+	steps int // in the paths of the breaks
+}
+
+// maxBreaks bounds the breaks that are listed, and maxBreakSteps the steps of their paths, which may be long: 16 MB.
+const (
+	maxBreaks     = 1000
+	maxBreakSteps = 1 << 18
+)
+
+func (r *SalvageReport) add(b Break) {
+	if len(r.Breaks) >= maxBreaks || r.steps > maxBreakSteps {
+		r.Unlisted++
+		return
+	}
+	r.steps += len(b.Path)
+	r.Breaks = append(r.Breaks, b)
 }
 
 // Break is a place where a document breaks off.
@@ -37,8 +55,10 @@ type CutContainer struct {
 
 // Salvage makes an archive of what is whole in a truncated or damaged one, or in a plain value: every complete value
 // before the break. The containers that are open at the break are closed: an array has its complete items, a map its
-// complete pairs, and their counts are made right. Nothing behind a break is looked at, since without what stands in
-// front of them bytes can mean anything. What is found of the object is as with [Repair].
+// complete pairs, and their counts are made right. Behind a break, values are kept where an intact table of contents says
+// where they are and they fill their range; without one nothing is looked at there, since without what stands in front
+// of them bytes can mean anything. Text that is not UTF-8 is kept as it is and reported. What is found of the object is
+// as with [Repair].
 //
 // A combined archive keeps its parts, each salvaged by itself, and of those at one offset the first. When its table of
 // contents is lost, so are the names of the parts: they become a list.
@@ -47,10 +67,13 @@ type CutContainer struct {
 func Salvage(ctx context.Context, dst Target, obj source.Object, o *WriteOptions) (SalvageReport, error) {
 	var r SalvageReport
 	w, err := examine(ctx, obj, o)
+	if err == nil {
+		err = w.refuseMixed()
+	}
 	switch {
 	case err != nil:
 	case w.combined:
-		r.Codec, err = w.salvageParts(dst, &r, nil, 0)
+		r.Codec, err = w.salvageParts(wholeOf(dst), &r, nil, 0)
 	default:
 		var v *survey
 		if v, err = w.surveyAll(); err == nil {
@@ -80,20 +103,41 @@ func nothing(err error) error {
 }
 
 // salvage writes an archive of what is whole in a plain payload. path leads to it.
-func (w *wreck) salvage(dst Target, v *survey, r *SalvageReport, path Path) error {
-	b := Break{Offset: w.start + v.end, Path: path}
+func (w *wreck) salvage(dst Target, v *survey, r *SalvageReport, up *trail) error {
+	b := Break{Offset: w.start + v.end, Path: up.path()}
+	bad := int64(-1) // where text is not UTF-8; in a key, the table may have it right
+	if v.whole {
+		var err error
+		if bad, err = w.badText(v.codec, v.end); err != nil {
+			return err
+		}
+	}
+	if !v.whole || bad >= 0 || w.headerOK && w.h.tocStart != v.end {
+		if done, err := w.salvageByTable(dst, v.codec, r, up); done || err != nil {
+			return err
+		}
+	}
 	switch {
 	case !v.whole && len(v.open) == 0:
 		return nothing(v.err)
 	case !v.whole:
-		b = v.report(w.start, path)
+		b = v.report(w.start, up.path())
 	case w.headerOK && w.h.tocStart != v.end && w.tocAt(w.h.tocStart, v.codec):
 		b.Err = w.corrupt(v.end, "the value ends here, its table of contents follows after %d bytes: bytes inside it are damaged", w.h.tocStart-v.end)
 	case !w.archive && v.end != w.size:
 		b.Err = w.corrupt(v.end, "%d bytes behind the value", w.size-v.end)
 	}
 	if b.Err != nil {
-		r.Breaks = append(r.Breaks, b)
+		r.add(b)
+	}
+	if !v.whole {
+		var err error
+		if bad, err = w.badText(v.codec, v.end); err != nil {
+			return err
+		}
+	}
+	if bad >= 0 {
+		r.add(Break{Offset: w.start + bad, Path: up.path(), Err: w.notUTF8(bad)})
 	}
 	s := w.s
 	s.codec = v.codec
@@ -140,12 +184,13 @@ func (w *wreck) copyWhole(out *Writer, v *survey) error {
 // report describes the break for people. start is where the payload starts in the object, path leads to its root.
 func (v *survey) report(start int64, path Path) Break {
 	b := Break{Offset: start + v.at, Err: v.err}
+	path = append(make(Path, 0, len(path)+len(v.open)+1), path...) // the paths of all share their steps
 	for i, p := range v.open {
 		kind := value.Array
 		if p.isMap {
 			kind = value.Map
 		}
-		b.Cut = append(b.Cut, CutContainer{Path: path, Kind: kind, Kept: p.kept, Claimed: p.claimed})
+		b.Cut = append(b.Cut, CutContainer{Path: path[:len(path):len(path)], Kind: kind, Kept: p.kept, Claimed: p.claimed})
 		key, index := p.key, p.kept-1
 		if i == len(v.open)-1 {
 			key, index = v.key, p.kept
@@ -157,7 +202,7 @@ func (v *survey) report(start int64, path Path) Break {
 			}
 			step = keyStep(value.Raw{Codec: v.codec, Data: key})
 		}
-		path = append(path[:len(path):len(path)], step)
+		path = append(path, step)
 	}
 	b.Path = path
 	return b
@@ -173,7 +218,7 @@ func keyStep(key value.Raw) Step {
 }
 
 // salvageParts writes a combined archive of the parts of one, and returns its codec. path leads to it.
-func (w *wreck) salvageParts(dst Target, r *SalvageReport, path Path, depth int) (value.Codec, error) {
+func (w *wreck) salvageParts(dst part, r *SalvageReport, up *trail, depth int) (value.Codec, error) {
 	if most := w.s.limits.MaxNesting(); depth >= most {
 		return 0, fault.New(fault.Limit, "msglc", "archives nested deeper than %d", most).At(w.start)
 	}
@@ -196,16 +241,16 @@ func (w *wreck) salvageParts(dst Target, r *SalvageReport, path Path, depth int)
 		if found.isMap {
 			step = keyStep(value.Raw{Codec: found.s.codec, Data: e.name})
 		}
-		at := append(path[:len(path):len(path)], step)
+		at := &trail{up: up, step: step}
 		// Parts of different offsets share no byte, see partEnds. Those of one offset would, and in archives of archives
 		// they multiply.
 		if taken[e.offset] {
-			r.Breaks = append(r.Breaks, Break{Offset: w.start + e.offset, Path: at, Err: w.corrupt(e.offset, "children overlap: another part starts here, too")})
+			r.add(Break{Offset: w.start + e.offset, Path: at.path(), Err: w.corrupt(e.offset, "children overlap: another part starts here, too")})
 			continue
 		}
 		taken[e.offset] = true
-		to := &counted{Target: inner{dst, PrefixSize + out.size}}
-		err := w.salvagePart(to, e.offset, ends[i], r, at, depth)
+		before := dst.c.n
+		err := w.salvagePart(part{dst.c, dst.start + PrefixSize + out.size}, e.offset, ends[i], r, at, depth)
 		none, ok := err.(*nothingKept)
 		switch {
 		case err == nil:
@@ -213,15 +258,15 @@ func (w *wreck) salvageParts(dst Target, r *SalvageReport, path Path, depth int)
 		case !ok:
 			return 0, err
 		case named || e.offset < found.size: // else it is what is left of the table of contents
-			r.Breaks = append(r.Breaks, Break{Offset: w.start + e.offset, Path: at, Err: none.why})
+			r.add(Break{Offset: w.start + e.offset, Path: at.path(), Err: none.why})
 		}
-		out.size += to.n
+		out.size += dst.c.n - before
 	}
 	if len(out.entries) == 0 {
 		return 0, nothing(w.corrupt(0, "no part of the combined archive can be kept"))
 	}
 	if !named {
-		r.Breaks = append(r.Breaks, Break{Offset: w.start + found.size, Path: path, Err: w.corrupt(found.size,
+		r.add(Break{Offset: w.start + found.size, Path: up.path(), Err: w.corrupt(found.size,
 			"the table of contents of the combined archive is lost, and with it the names of its parts if they had some: they are a list now")})
 	}
 	return out.s.codec, out.write(nil)
@@ -244,16 +289,19 @@ func (w *wreck) partEnds(c combiner) []int64 {
 }
 
 // salvagePart writes what is whole in the part between two positions. A part that is whole is copied as it is.
-func (w *wreck) salvagePart(dst Target, start, end int64, r *SalvageReport, path Path, depth int) error {
-	part, err := source.Section(w.obj, w.start+start, end-start)
+func (w *wreck) salvagePart(dst part, start, end int64, r *SalvageReport, up *trail, depth int) error {
+	section, err := source.Section(w.obj, w.start+start, end-start)
 	if err != nil {
 		return err
 	}
-	sub, err := examineAs(w.ctx, part, w.s, 0)
+	sub, err := examineAs(w.ctx, section, w.s, 0)
+	if err == nil {
+		err = sub.refuseMixed()
+	}
 	if err == nil && !sub.archive {
 		err = fault.New(fault.Corrupt, "msglc", "no msglc archive").At(0)
 	}
-	if errors.Is(err, fault.Corrupt) || errors.Is(err, fault.UnsupportedVersion) {
+	if errors.Is(err, fault.Corrupt) || errors.Is(err, fault.UnsupportedVersion) || errors.Is(err, fault.Invalid) {
 		return nothing(fault.Locate(err, w.obj.Name(), "", w.start+start))
 	} else if err != nil {
 		return err
@@ -261,7 +309,7 @@ func (w *wreck) salvagePart(dst Target, start, end int64, r *SalvageReport, path
 	// Offsets are those of the object, not of the section.
 	sub.obj, sub.start = w.obj, w.start+start+sub.start
 	if sub.combined {
-		_, err := sub.salvageParts(dst, r, path, depth+1)
+		_, err := sub.salvageParts(dst, r, up, depth+1)
 		return err
 	}
 	v, err := sub.surveyAll()
@@ -269,11 +317,28 @@ func (w *wreck) salvagePart(dst Target, start, end int64, r *SalvageReport, path
 		return err
 	}
 	if v.whole && sub.headerOK && sub.h.tocStart == v.end && sub.h.tocSize <= sub.size-v.end && sub.tocAt(v.end, v.codec) {
+		if bad, err := sub.badText(v.codec, v.end); err != nil {
+			return err
+		} else if bad >= 0 {
+			return sub.salvage(dst, v, r, up)
+		}
 		c := combiner{ctx: w.ctx, s: w.s, dst: dst}
 		return c.copy(w.obj, sub.start-PrefixSize, sub.h.archiveSize())
 	}
-	return sub.salvage(dst, v, r, path)
+	return sub.salvage(dst, v, r, up)
 }
+
+// part is the place of an archive in a target, whatever the archives around it.
+type part struct {
+	c     *counted
+	start int64
+}
+
+func wholeOf(dst Target) part { return part{&counted{Target: dst}, 0} }
+
+func (p part) Write(b []byte) (int, error) { return p.c.Write(b) }
+
+func (p part) WriteAt(b []byte, off int64) (int, error) { return p.c.Target.WriteAt(b, p.start+off) }
 
 // counted counts what is appended to a target.
 type counted struct {

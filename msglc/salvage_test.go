@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -73,7 +74,8 @@ func salvageIsTwin(t interface{ Fatalf(string, ...any) }, payload []byte, c valu
 	if err != nil {
 		t.Fatalf("salvage: %v", err)
 	}
-	if (size > 0) != (len(report.Breaks) == 0) {
+	bent := slices.ContainsFunc(report.Breaks, func(b Break) bool { return strings.Contains(b.Err.Error(), "not UTF-8") })
+	if (size > 0) != (len(report.Breaks) == 0) && !bent {
 		t.Fatalf("whole %v, breaks %v", size > 0, report.Breaks)
 	}
 	r, err := Open(context.Background(), source.Memory("out.msg", b), nil)

@@ -128,7 +128,7 @@ type sidecar struct {
 // difference is [fault.Changed].
 func readSidecar(ctx context.Context, payload, obj source.Object) (sidecar, error) {
 	bad := func(off int64, format string, args ...any) (sidecar, error) {
-		return sidecar{}, fault.New(fault.Corrupt, "msglc", format, args...).In(obj.Name()).At(off)
+		return sidecar{}, fault.New(fault.Corrupt, "msglc", format+indexAgain, args...).In(obj.Name()).At(off)
 	}
 	size := obj.Size()
 	if size < sidecarHead+sidecarTrailer {
@@ -164,7 +164,7 @@ func readSidecar(ctx context.Context, payload, obj source.Object) (sidecar, erro
 		return sidecar{}, e
 	}
 	if n := number(head[24:]); n != uint64(payload.Size()) {
-		return changed("made for a file of %d bytes, the file has %d", n, payload.Size())
+		return changed("made for a file of %d bytes, the file has %d"+indexAgain, n, payload.Size())
 	}
 	now, err := sidecarHeadOf(ctx, payload, s.codec)
 	if err != nil {
@@ -173,11 +173,14 @@ func readSidecar(ctx context.Context, payload, obj source.Object) (sidecar, erro
 	for i, part := range [...]string{"first", "last"} {
 		at := 32 + 8*i
 		if was, is := number(head[at:]), number(now[at:]); was != is {
-			return changed("made for a file whose %s bytes have the hash %016x, they have %016x", part, was, is)
+			return changed("made for a file whose %s bytes have the hash %016x, they have %016x"+indexAgain, part, was, is)
 		}
 	}
 	return s, nil
 }
+
+// indexAgain is what to do about a sidecar that is of no use.
+const indexAgain = "; index the file again, or read it without the sidecar"
 
 // checkTOC compares the table of contents with its hash.
 func (s sidecar) checkTOC(ctx context.Context, obj source.Object) error {

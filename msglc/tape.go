@@ -5,7 +5,7 @@ import (
 	"errors"
 
 	"github.com/spilehq/spile/fault"
-	"github.com/spilehq/spile/internal/scratch"
+	"github.com/spilehq/spile/source"
 )
 
 // A tape holds the table of contents while it is made: one record a node, a node before its children, in a map each
@@ -45,7 +45,7 @@ type tape struct {
 	bound int
 	mem   []byte // the bytes from base on
 	base  int64
-	file  *scratch.File // nil until the bound was passed
+	file  *source.Temporary // nil until the bound was passed
 }
 
 func (t *tape) size() int64 { return t.base + int64(len(t.mem)) }
@@ -158,7 +158,7 @@ func (t *tape) settle() error {
 
 func (t *tape) spill() error {
 	if t.file == nil {
-		f, err := scratch.Create(t.dir)
+		f, err := source.CreateTemporary(t.dir)
 		if err != nil {
 			return t.failed(err)
 		}

@@ -29,9 +29,10 @@ type tocBytes struct {
 	pages []atomic.Pointer[[]byte]
 	pool  *pagePool
 
-	mu     sync.Mutex
-	run    int // length of the last fetch, in pages
-	expect int // the page behind the last fetch
+	passed  atomic.Int64 // bytes that were passed over for what stands behind them
+	loading gate
+	run     int // length of the last fetch, in pages
+	expect  int // the page behind the last fetch
 }
 
 // pagePool bounds the pages that stay in memory, of all the tables of a reader: past it the oldest goes.
@@ -40,6 +41,8 @@ type pagePool struct {
 
 	mu     sync.Mutex
 	loaded []pageOf
+
+	spans spanPool
 }
 
 type pageOf struct {
@@ -65,7 +68,7 @@ func newTOCBytes(obj source.Object, base, size int64, pool *pagePool, read func(
 	n := int((size + tocPageSize - 1) / tocPageSize)
 	return &tocBytes{
 		obj: obj, base: base, size: size, read: read,
-		pages: make([]atomic.Pointer[[]byte], n), pool: pool, expect: -1,
+		pages: make([]atomic.Pointer[[]byte], n), pool: pool, expect: -1, loading: newGate(),
 	}
 }
 
@@ -93,8 +96,10 @@ func (t *tocBytes) window(ctx context.Context, off int64) ([]byte, error) {
 // load fetches page i and some pages behind it: as many as a request is worth at this source, and twice as many as
 // the last time when the table is read in order.
 func (t *tocBytes) load(ctx context.Context, i int) (*[]byte, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+	if err := t.loading.lock(ctx); err != nil {
+		return nil, fault.New(nil, "msglc", "").In(t.obj.Name()).Because(err)
+	}
+	defer t.loading.unlock()
 	if page := t.pages[i].Load(); page != nil {
 		return page, nil
 	}
@@ -130,6 +135,8 @@ type tocCursor struct {
 	off   int64  // of w[0] in the table
 	pos   int
 	join  [128]byte // the bytes around a page border
+
+	archives bool // a node was parsed that is the offset of an archive
 
 	maxKey  int64 // longest string that is taken out of the table
 	payload int64 // length of the payload
@@ -305,7 +312,7 @@ func (c *tocCursor) skipHead(n int64) (int64, error) {
 		return n, err
 	}
 	n--
-	if h.Indefinite { // in a key only, which stands here as it does in the payload
+	if h.Indefinite {
 		return n, c.skipIndefinite(at)
 	}
 	switch h.Kind {
@@ -327,31 +334,24 @@ func (c *tocCursor) skipHead(n int64) (int64, error) {
 	return n, nil
 }
 
-// skipIndefinite passes a CBOR value of indefinite length.
-func (c *tocCursor) skipIndefinite(at int64) error {
-	left := c.t.size - at
-	s := value.NewStream(c.codec, source.NewReader(c.ctx, c.t.obj, c.t.base+at, left, 4<<10), left, value.Limits{})
-	if err := s.Skip(); err != nil {
-		return fault.Locate(err, c.t.obj.Name(), "", c.t.base+at)
-	}
-	c.seek(at + s.Offset())
-	return nil
-}
-
 // nodeShape is what nodes look like in one codec, as every writer writes them.
 type nodeShape struct {
 	leaf       uint32 // map of one, "p", array of two
 	table      uint32 // map of two, "p", array of two; then the positions, "t" and its container
+	tableFirst uint32 // map of two, "t": the older order
 	block      byte   // array of three
+	range2     byte   // array of two
 	keyT       uint16
 	short      byte // first bytes of strings that hold their length: from here on
 	shortCount byte
 	u16, u32   byte // heads of integers of two and four bytes
+	list, dict byte // first bytes of arrays and maps that hold their count: from here on
+	fewItems   byte
 }
 
 var nodeShapes = [...]nodeShape{
-	value.Msgpack: {0x81a17092, 0x82a17092, 0x93, 0xa174, 0xa0, 32, 0xcd, 0xce},
-	value.CBOR:    {0xa1617082, 0xa2617082, 0x83, 0x6174, 0x60, 24, 0x19, 0x1a},
+	value.Msgpack: {0x81a17092, 0x82a17092, 0x82a174, 0x93, 0x92, 0xa174, 0xa0, 32, 0xcd, 0xce, 0x90, 0x80, 16},
+	value.CBOR:    {0xa1617082, 0xa2617082, 0xa26174, 0x83, 0x82, 0x6174, 0x60, 24, 0x19, 0x1a, 0x80, 0xa0, 24},
 }
 
 // runReach is more than any unit of skipRun takes, but for the content of a key.
@@ -379,48 +379,69 @@ func (c *tocCursor) skipRun(n int64) int64 {
 			table = true
 		case q[0] == shape.block:
 			i, numbers = 1, 3
+		case q[0] == shape.range2: // of a node whose table stands in front
+			i = 1
 		case start>>8 == shape.leaf>>8: // blocks: "p" is an array of another length, of arrays
-			h, err := value.ReadHead(c.codec, q[3:])
-			if err != nil || h.Kind != value.Array || h.Indefinite || q[3+h.Size] != shape.block || int64(h.Arg) > c.t.size {
+			items, size := c.itemsAt(shape, q[3:])
+			if size == 0 || q[3+size] != shape.block {
 				c.pos = pos
 				return n
 			}
-			pos += 3 + h.Size
-			n += int64(h.Arg) - 1
+			pos += 3 + size
+			n += items - 1
+			continue
+		case start>>8 == shape.tableFirst: // its table, then "p" and the range
+			items, size := c.itemsAt(shape, q[3:])
+			if size == 0 {
+				c.pos = pos
+				return n
+			}
+			pos += 3 + size
+			if n += items + 1; n > c.t.size-c.off-int64(pos) {
+				c.pos = pos
+				return n
+			}
 			continue
 		default:
 			c.pos = pos
 			return n
 		}
-		for range numbers {
-			switch w := q[i]; {
-			case w == shape.u32:
-				i += 5
+		if numbers == 3 {
+			switch w := q[1]; {
 			case w == shape.u16:
-				i += 3
+				i = 4
 			case sizes[w] != 0:
-				i += int(sizes[w])
+				i = 1 + int(sizes[w])
 			default: // no position: a list of three nodes, say
 				c.pos = pos
 				return n
 			}
 		}
+		if q[i] == shape.u32 && q[i+5] == shape.u32 { // by far the most in a long table
+			i += 10
+		} else {
+			for range 2 {
+				switch w := q[i]; {
+				case w == shape.u32:
+					i += 5
+				case w == shape.u16:
+					i += 3
+				case sizes[w] != 0:
+					i += int(sizes[w])
+				default:
+					c.pos = pos
+					return n
+				}
+			}
+		}
 		if table {
-			h, err := value.ReadHead(c.codec, q[i+2:])
-			if binary.BigEndian.Uint16(q[i:]) != shape.keyT || err != nil || h.Indefinite || int64(h.Arg) > c.t.size {
+			items, size := c.itemsAt(shape, q[i+2:])
+			if size == 0 || binary.BigEndian.Uint16(q[i:]) != shape.keyT {
 				c.pos = pos
 				return n
 			}
-			switch h.Kind {
-			case value.Array:
-				n += int64(h.Arg)
-			case value.Map:
-				n += 2 * int64(h.Arg)
-			default:
-				c.pos = pos
-				return n
-			}
-			i += 2 + h.Size
+			n += items
+			i += 2 + size
 		}
 		pos += i
 		n--
@@ -433,6 +454,27 @@ func (c *tocCursor) skipRun(n int64) int64 {
 		c.seek(c.off + int64(pos))
 	}
 	return n
+}
+
+// itemsAt returns how many values are in the container whose head q begins with, and the length of the head; 0 when it
+// is none that skipRun takes.
+func (c *tocCursor) itemsAt(shape *nodeShape, q []byte) (items int64, size int) {
+	if k := q[0] - shape.list; k < shape.fewItems {
+		return int64(k), 1
+	}
+	if k := q[0] - shape.dict; k < shape.fewItems {
+		return 2 * int64(k), 1
+	}
+	h, err := value.ReadHead(c.codec, q)
+	switch {
+	case err != nil || h.Indefinite || h.Arg > uint64(c.t.size):
+		return 0, 0
+	case h.Kind == value.Array:
+		return int64(h.Arg), h.Size
+	case h.Kind == value.Map:
+		return 2 * int64(h.Arg), h.Size
+	}
+	return 0, 0
 }
 
 // uintAt reads an unsigned integer of p whose length is known from intSizes.

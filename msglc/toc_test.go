@@ -34,7 +34,8 @@ func FuzzSkipRun(f *testing.F) {
 		for _, v := range []any{
 			obj{p(0, 9), t([]any{obj{p(1, 2)}, obj{p(2, 300)}, obj{kv("p", []any{ints(2, 300, 70000), ints(1, 70000, 1<<33)})}})},
 			obj{p(0, 1<<40), t(obj{kv("a", obj{p(1, 2)}), kv("a longer key that does not fit into one byte", obj{p(2, 3)}), kv(int64(7), int64(5))})},
-			obj{t(ints(0, 60, 118))}, obj{t([]any{obj{p(1, 2)}, ints(1, 2, 3)}), p(0, 4)}, []any{obj{}, "x", nil, 1.5},
+			obj{t(ints(0, 60, 118))}, obj{t([]any{obj{p(1, 2)}, ints(1, 2, 3)}), p(0, 4)}, ints(7, 1<<20), []any{int64(7), "x"},
+			obj{t(obj{kv("a", obj{t([]any{obj{p(1<<17, 1<<18)}}), p(1<<17, 1<<18)})}), p(0, 1<<19)}, obj{t(nil), p(0, 4)}, []any{obj{}, "x", nil, 1.5},
 		} {
 			table := appendTyped(nil, c, []any{v, v, v, v, v, v})
 			f.Add(uint8(c), table)
@@ -54,6 +55,28 @@ func FuzzSkipRun(f *testing.F) {
 			}
 		}
 	})
+}
+
+// BenchmarkSkipOlderTable passes over lists of leaves in the order of keys of files before 2026-04-12.
+func BenchmarkSkipOlderTable(b *testing.B) {
+	for _, c := range []value.Codec{value.Msgpack, value.CBOR} {
+		var runs []any
+		for i := range int64(5000) {
+			at := i * 27108
+			runs = append(runs, obj{t(obj{kv("name", obj{p(at+6, at+11)}), kv("meta", obj{p(at+27043, at+27108)})}), p(at, at+27108)})
+		}
+		table := appendTyped(nil, c, runs)
+		b.Run(c.String(), func(b *testing.B) {
+			b.SetBytes(int64(len(table)))
+			cur := tableOf(c, table)
+			for b.Loop() {
+				cur.seek(0)
+				if err := cur.skip(1); err != nil || cur.at() != int64(len(table)) {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
 }
 
 func BenchmarkSkipTable(b *testing.B) {

@@ -40,8 +40,10 @@ type entry struct {
 	children   int64 // position in the table of the first child (its key, in a map) or block
 	count      int64 // children or blocks
 	offset     int64 // form Combined without children: a child archive starts here
-	whole      bool  // the cursor stands behind the node
-	rest       int64 // otherwise: pairs of the node behind its children
+	whole      bool  // the node was parsed whole, and ends at behind
+	behind     int64
+	rest       int64 // otherwise: pairs of the node behind its children, -1 when a break follows them
+	open       bool  // the children end with a break
 }
 
 // isArchive reports whether the entry is the offset of a child archive.
@@ -54,16 +56,17 @@ func (c *tocCursor) entry(lo, hi int64) (e entry, err error) {
 		return e, err
 	}
 	if start, end, ok := c.leafRange(); ok {
-		e.form, e.hasRange, e.whole = Leaf, true, true
+		e.form, e.hasRange, e.whole, e.behind = Leaf, true, true, c.at()
 		e.start, e.end = start, end
 		return e, c.checkRange(&e, lo, hi)
 	}
-	h, err := c.head()
+	h, err := c.anyHead()
 	if err != nil {
 		return e, err
 	}
 	if h.Kind == value.Uint {
-		e.form, e.whole, e.offset = Combined, true, int64(min(h.Arg, maxPosition))
+		c.archives = true
+		e.form, e.whole, e.behind, e.offset = Combined, true, c.at(), int64(min(h.Arg, maxPosition))
 		e.start, e.end = lo, hi
 		if e.offset+PrefixSize >= c.payload {
 			return e, c.failAt(e.at, "child archive at %d with its prefix of %d, but the payload has %d bytes", h.Arg, PrefixSize, c.payload)
@@ -75,20 +78,29 @@ func (c *tocCursor) entry(lo, hi int64) (e entry, err error) {
 	}
 	e.start, e.end = lo, hi
 	hasP, hasT, blocks := false, false, entry{}
-	for i := range h.Arg {
+	for i := int64(0); ; i++ {
+		more, err := c.more(h, i)
+		if err != nil {
+			return e, err
+		}
+		if !more {
+			break
+		}
 		key, err := c.nodeKey()
 		if err != nil {
 			return e, err
 		}
 		switch {
-		case key == 'p' && !hasP:
+		case key == 'p' && hasP, key == 't' && hasT:
+			return e, c.failAt(e.at, "node with two values of %c", key)
+		case key == 'p':
 			hasP = true
 			if err := c.parseP(&e, &blocks); err != nil {
 				return e, err
 			}
-		case key == 't' && !hasT:
+		case key == 't':
 			at := c.at()
-			t, err := c.head()
+			t, err := c.anyHead()
 			if err != nil {
 				return e, err
 			}
@@ -103,26 +115,27 @@ func (c *tocCursor) entry(lo, hi int64) (e entry, err error) {
 				return e, c.failAt(at, "t is of kind %s, which needs to be a list or a map", t.Kind)
 			}
 			hasT = true
-			e.children, e.count = c.at(), int64(t.Arg)
-			if hasP || e.count > 0 && c.startsWithOffset(e.isMap) {
+			e.children, e.count, e.open = c.at(), int64(t.Arg), t.Indefinite
+			if !t.Indefinite && (hasP || !h.Indefinite && i+1 == int64(h.Arg)) {
 				// What follows are the children; keys behind them would be unknown ones.
-				e.rest = int64(h.Arg - i - 1)
+				e.rest = int64(h.Arg) - i - 1
+				if h.Indefinite {
+					e.rest = -1
+				}
 				return c.finish(&e, blocks, lo, hi)
 			}
-			n := e.count
-			if e.isMap {
-				n *= 2
-			}
-			if err := c.skip(n); err != nil {
+			s, err := c.contentOf(t)
+			if err != nil {
 				return e, err
 			}
+			e.count = s.count
 		default:
 			if err := c.skip(1); err != nil {
 				return e, err
 			}
 		}
 	}
-	e.whole = true
+	e.whole, e.behind = true, c.at()
 	if !hasP && !hasT {
 		return e, c.failAt(e.at, "node with neither p nor t")
 	}
@@ -147,7 +160,7 @@ func (c *tocCursor) finish(e *entry, blocks entry, lo, hi int64) (entry, error) 
 	case e.hasRange:
 		e.form = Leaf
 	default:
-		blocks.at, blocks.whole = e.at, e.whole
+		blocks.at, blocks.whole, blocks.behind = e.at, e.whole, e.behind
 		blocks.start, blocks.end = lo, hi
 		return blocks, nil
 	}
@@ -170,11 +183,15 @@ func (c *tocCursor) startsWithOffset(isMap bool) bool {
 // nodeKey reads a key of a node: 'p', 't', or 0 for another, which is passed.
 func (c *tocCursor) nodeKey() (byte, error) {
 	at := c.at()
-	h, err := c.head()
+	h, err := c.anyHead()
 	if err != nil {
 		return 0, err
 	}
-	if h.Kind == value.String && h.Arg == 1 {
+	if h.Kind == value.String && !h.Indefinite {
+		if h.Arg != 1 {
+			c.seek(at)
+			return 0, c.skip(1)
+		}
 		p, err := c.content(1)
 		if err != nil {
 			return 0, err
@@ -182,13 +199,20 @@ func (c *tocCursor) nodeKey() (byte, error) {
 		return p[0], nil
 	}
 	c.seek(at)
-	return 0, c.skip(1)
+	if err := c.skip(1); err != nil || !h.Indefinite || c.at()-at > 64 {
+		return 0, err
+	}
+	raw, err := c.bytesBetween(at, c.at())
+	if _, name := keyContent(c.codec, raw); err == nil && h.Kind == value.String && len(name) == 1 {
+		return name[0], nil
+	}
+	return 0, err
 }
 
 // parseP reads the value of p: the range of the node, or its blocks.
 func (c *tocCursor) parseP(e, blocks *entry) error {
 	at := c.at()
-	h, err := c.head()
+	h, err := c.anyHead()
 	if err != nil {
 		return err
 	}
@@ -196,17 +220,28 @@ func (c *tocCursor) parseP(e, blocks *entry) error {
 		return c.failAt(at, "p is of kind %s, which needs to be a list", h.Kind)
 	}
 	first := c.at()
-	item, err := c.head()
+	if h.Indefinite {
+		s, err := c.contentOf(h)
+		if err != nil {
+			return err
+		}
+		h.Arg = uint64(s.count)
+		c.seek(first)
+	}
 	if h.Arg == 0 {
 		return c.failAt(at, "p is an empty list")
 	}
+	item, err := c.anyHead()
 	if err != nil {
 		return err
 	}
 	c.seek(first)
 	if item.Kind == value.Array {
 		blocks.form, blocks.children, blocks.count = Blocks, first, int64(h.Arg)
-		return c.skip(blocks.count)
+		if err := c.skip(blocks.count); err != nil {
+			return err
+		}
+		return c.closing(h.Indefinite)
 	}
 	if h.Arg != 2 {
 		return c.failAt(at, "p has %d numbers, which needs to be 2", h.Arg)
@@ -218,7 +253,7 @@ func (c *tocCursor) parseP(e, blocks *entry) error {
 		return err
 	}
 	e.hasRange = true
-	return nil
+	return c.closing(h.Indefinite)
 }
 
 // block reads one block of a blocks node. Its range starts at from, where from is not negative.
@@ -247,11 +282,11 @@ func (c *tocCursor) block(from, lo, hi int64) (count, start, end int64, err erro
 // plainBlock reads the numbers of a block of any encoding.
 func (c *tocCursor) plainBlock() (count, start, end int64, err error) {
 	at := c.at()
-	h, err := c.head()
+	h, err := c.anyHead()
 	if err != nil {
 		return 0, 0, 0, err
 	}
-	if h.Kind != value.Array || h.Arg != 3 {
+	if h.Kind != value.Array || h.Arg != 3 && !h.Indefinite {
 		return 0, 0, 0, c.failAt(at, "%s of %d where a block of 3 numbers is due", h.Kind, h.Arg)
 	}
 	if count, err = c.position(); err != nil {
@@ -260,8 +295,10 @@ func (c *tocCursor) plainBlock() (count, start, end int64, err error) {
 	if start, err = c.position(); err != nil {
 		return
 	}
-	end, err = c.position()
-	return
+	if end, err = c.position(); err != nil {
+		return
+	}
+	return count, start, end, c.closing(h.Indefinite)
 }
 
 func (c *tocCursor) checkRange(e *entry, lo, hi int64) error {
@@ -298,20 +335,17 @@ func (c *tocCursor) checkBlocks(e *entry) (items, start, end int64, err error) {
 // calls visit, when that is not nil, for every node in order, with its encoded key in a map.
 func (c *tocCursor) walkTOC(tocStart int64, maxDepth int, visit func(e *entry, key []byte) error) error {
 	type frame struct {
-		left   int64 // children to come
-		lo, hi int64 // the range they lie in
-		isMap  bool
-		after  int64 // where the node ends, -1 when it ends `rest` pairs behind its children
-		rest   int64
+		left int64 // children to come
+		node entry
 	}
-	open := []frame{{left: 1, lo: 0, hi: tocStart, after: -1}}
+	open := []frame{{left: 1, node: entry{start: 0, end: tocStart}}}
 	c.seek(0)
 	for len(open) > 0 {
 		top := &open[len(open)-1]
 		if top.left == 0 {
-			if top.after >= 0 {
-				c.seek(top.after)
-			} else if err := c.skip(2 * top.rest); err != nil {
+			if top.node.whole {
+				c.seek(top.node.behind)
+			} else if err := c.behindChildren(&top.node); err != nil {
 				return err
 			}
 			open = open[:len(open)-1]
@@ -319,7 +353,7 @@ func (c *tocCursor) walkTOC(tocStart int64, maxDepth int, visit func(e *entry, k
 		}
 		top.left--
 		var key []byte
-		if top.isMap {
+		if top.node.isMap {
 			at := c.at()
 			if err := c.skip(1); err != nil {
 				return err
@@ -331,7 +365,7 @@ func (c *tocCursor) walkTOC(tocStart int64, maxDepth int, visit func(e *entry, k
 				}
 			}
 		}
-		e, err := c.entry(top.lo, top.hi)
+		e, err := c.entry(top.node.start, top.node.end)
 		if err != nil {
 			return err
 		}
@@ -343,24 +377,18 @@ func (c *tocCursor) walkTOC(tocStart int64, maxDepth int, visit func(e *entry, k
 				return err
 			}
 		}
-		after := int64(-1)
-		if e.whole {
-			after = c.at()
-		}
 		switch {
 		case e.form == Blocks:
 			if _, _, _, err := c.checkBlocks(&e); err != nil {
 				return err
 			}
-			if e.whole {
-				c.seek(after)
-			}
+			c.seek(e.behind)
 		case e.children != 0:
 			if len(open) > maxDepth {
 				return c.failAt(e.at, "nodes nested deeper than %d", maxDepth)
 			}
 			c.seek(e.children)
-			open = append(open, frame{left: e.count, lo: e.start, hi: e.end, isMap: e.isMap, after: after, rest: e.rest})
+			open = append(open, frame{left: e.count, node: e})
 		}
 	}
 	if c.at() != c.t.size {

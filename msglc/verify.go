@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"hash/maphash"
 	"io"
+	"slices"
 	"strconv"
 
 	"github.com/spilehq/spile/fault"
@@ -23,7 +25,7 @@ type Finding struct {
 // keys and the number of items that the table has; no key occurs twice; text is UTF-8. It reports each finding and goes
 // on behind it. The error is one of the source or the context, not of the data.
 func (r *Reader) Verify(ctx context.Context, deep bool, report func(Finding)) error {
-	v := &verifier{ctx: ctx, deep: deep, report: report, left: r.s.obj.Size() + r.h.tocSize}
+	v := &verifier{ctx: ctx, deep: deep, report: report, left: r.s.obj.Size() + r.h.tocSize, keysAtOnce: keysAtOnce}
 	if r.side != nil {
 		v.found(r, nil, r.side.checkTOC(ctx, r.s.tocObj))
 	}
@@ -40,6 +42,8 @@ type verifier struct {
 	report func(Finding)
 	left   int64 // bytes that may still be checked, see [budget]
 	err    error // of the source, or errStop; ends the walk
+
+	keysAtOnce int64
 }
 
 // take counts bytes that are to be checked. Where archives or children overlap it ends the walk, which would go over the
@@ -172,8 +176,13 @@ func (v *verifier) table(r *Reader, w *window, e *entry, path *trail, from int64
 			pos = -1
 		}
 	}
+	var seen map[string]bool
+	if e.isMap && e.count > v.keysAtOnce {
+		v.manyKeys(r, e, path)
+	} else if e.isMap {
+		seen = make(map[string]bool)
+	}
 	c := r.cursor(v.ctx, e.children)
-	seen := make(map[string]bool)
 	for i := range e.count {
 		step := Step{text: strconv.FormatInt(i, 10)}
 		if e.isMap {
@@ -185,12 +194,9 @@ func (v *verifier) table(r *Reader, w *window, e *entry, path *trail, from int64
 			key := Child{Key: value.Raw{Codec: r.h.codec, Data: bytes.Clone(raw)}}
 			step = key.Step()
 			if canonical := canonicalKey(nil, r.h.codec, raw); seen[string(canonical)] {
-				v.found(r, path, fault.New(fault.Conflict, "msglc", "key %s occurs twice in the table of contents", keyText(key.Key)).At(c.t.base+c.at()))
-			} else if len(seen) < maxSeenKeys {
+				v.keyTwice(r, c, key.Key, path)
+			} else if seen != nil {
 				seen[string(canonical)] = true
-			} else if i == maxSeenKeys {
-				v.report(Finding{Note: true, Err: fault.New(fault.Limit, "msglc", "keys behind the first %d are not compared with one another", int64(maxSeenKeys)).
-					At(c.t.base + c.at()).On(path.path().String()).In(r.s.obj.Name())})
 			}
 			pos = v.key(r, w, pos, e.end, key.Key, path)
 		}
@@ -199,7 +205,6 @@ func (v *verifier) table(r *Reader, w *window, e *entry, path *trail, from int64
 			v.found(r, path, err)
 			return e.end
 		}
-		at := c.at()
 		end := v.node(r, w, &child, &trail{up: path, step: step}, pos)
 		if v.err != nil {
 			return -1
@@ -207,16 +212,12 @@ func (v *verifier) table(r *Reader, w *window, e *entry, path *trail, from int64
 		if pos >= 0 {
 			pos = end
 		}
-		if child.whole {
-			c.seek(at)
-		} else {
-			c.seek(child.at)
-			if err := c.skip(1); err != nil {
-				v.found(r, path, err)
-				return e.end
-			}
+		if err := c.leave(&child); err != nil {
+			v.found(r, path, err)
+			return e.end
 		}
 	}
+	c.passed(e)
 	if pos >= 0 && head.Indefinite {
 		if p, err := w.bytes(pos, min(pos+1, e.end)); err != nil {
 			v.found(r, path, err)
@@ -234,8 +235,68 @@ func (v *verifier) table(r *Reader, w *window, e *entry, path *trail, from int64
 	return e.end
 }
 
-// maxSeenKeys bounds the keys of one map that are compared with one another.
-const maxSeenKeys = 1 << 20
+// keysAtOnce bounds the keys of one map that are in memory to be compared with one another, or their hashes.
+const keysAtOnce = 1 << 20
+
+func (v *verifier) keyTwice(r *Reader, c *tocCursor, key value.Raw, path *trail) {
+	v.found(r, path, fault.New(fault.Conflict, "msglc", "key %s occurs twice in the table of contents", keyText(key)).At(c.t.base+c.at()))
+}
+
+// manyKeys reports the keys that occur twice in a map of more keys than are compared at once. It takes a share of the
+// keys at a time, by their hashes: those whose hash is there once, mostly all, need no other look.
+func (v *verifier) manyKeys(r *Reader, e *entry, path *trail) {
+	shares := uint64((e.count + v.keysAtOnce - 1) / v.keysAtOnce)
+	var canonical []byte
+	eachKey := func(share uint64, do func(c *tocCursor, raw []byte, hash uint64)) bool {
+		c := r.cursor(v.ctx, e.children)
+		for range e.count {
+			raw, err := c.key()
+			if err != nil {
+				v.found(r, path, err)
+				return false
+			}
+			canonical = canonicalKey(canonical[:0], r.h.codec, raw)
+			if hash := maphash.Bytes(keySeed, canonical); hash%shares == share {
+				do(c, raw, hash)
+			}
+			if err := c.skip(1); err != nil {
+				v.found(r, path, err)
+				return false
+			}
+		}
+		return v.err == nil
+	}
+	var hashes []uint64
+	for share := range shares {
+		hashes = hashes[:0]
+		if !eachKey(share, func(_ *tocCursor, _ []byte, hash uint64) { hashes = append(hashes, hash) }) {
+			return
+		}
+		slices.Sort(hashes)
+		twice := make(map[uint64]bool)
+		for i := 1; i < len(hashes); i++ {
+			if hashes[i] == hashes[i-1] {
+				twice[hashes[i]] = true
+			}
+		}
+		if len(twice) == 0 {
+			continue
+		}
+		seen := make(map[string]bool)
+		ok := eachKey(share, func(c *tocCursor, raw []byte, hash uint64) {
+			switch {
+			case !twice[hash]:
+			case seen[string(canonical)]:
+				v.keyTwice(r, c, value.Raw{Codec: r.h.codec, Data: bytes.Clone(raw)}, path)
+			default:
+				seen[string(canonical)] = true
+			}
+		})
+		if !ok {
+			return
+		}
+	}
+}
 
 // key compares the key in the payload at pos with that of the table and returns where it ends.
 func (v *verifier) key(r *Reader, w *window, pos, end int64, key value.Raw, path *trail) int64 {

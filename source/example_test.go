@@ -198,3 +198,20 @@ func ExampleAtomicFile() {
 	// head....payload....tail <nil>
 	// new <nil>
 }
+
+func ExampleCreateTemporary() {
+	t, err := source.CreateTemporary("")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer t.Close() // it is gone then
+	if _, err := t.WriteString("scratch"); err != nil {
+		fmt.Println(err)
+		return
+	}
+	p := make([]byte, 7)
+	_, err = t.ReadAt(p, 0)
+	fmt.Printf("%s %v\n", p, err)
+	// Output: scratch <nil>
+}

@@ -1,12 +1,14 @@
 package source
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+
+	"github.com/spilehq/spile/fault"
+	"github.com/spilehq/spile/internal/scratch"
 )
 
 // Spool copies r, such as standard input, to a temporary file and returns that as an object called name. The file is
@@ -16,34 +18,34 @@ import (
 // Spool returns at once when ctx ends, even when r blocks. The goroutine that reads from r then ends when that read
 // does.
 func Spool(ctx context.Context, r io.Reader, name string) (Object, error) {
-	f, err := os.CreateTemp("", "spile-*")
+	t, err := CreateTemporary("")
 	if err != nil {
-		return nil, systemFault(name, fmt.Errorf("temporary file: %w", err))
+		return nil, fault.Locate(err, name, "", 0)
 	}
-	t := &temporary{File: f}
-	if err := os.Remove(f.Name()); err != nil { // a system that keeps open files by name
-		t.remove = f.Name()
-	}
-	size, err := copyUntil(ctx, f, r)
+	size, err := copyUntil(ctx, t, r)
 	if err != nil {
 		t.Close()
 		return nil, systemFault(name, err)
 	}
-	return &readerAt{name: name, size: size, cost: localCost, r: f, closer: t}, nil
+	return &readerAt{name: name, size: size, cost: localCost, r: t, closer: t}, nil
 }
 
-// temporary is a file that Close removes.
-type temporary struct {
-	*os.File
-	remove string // "" when the name is gone already
-}
+// Temporary is a file that is gone when it is closed. Where the system allows it, it has no name from the start, so that
+// it is gone when the process is killed, too.
+type Temporary struct{ *scratch.File }
 
-func (t *temporary) Close() error {
-	err := t.File.Close()
-	if t.remove != "" {
-		err = cmp.Or(err, os.Remove(t.remove))
+// CreateTemporary makes a temporary file in the folder dir, "" for [os.TempDir].
+func CreateTemporary(dir string) (*Temporary, error) {
+	f, err := scratch.Create(dir)
+	if err != nil {
+		e := systemFault("", err)
+		e.Msg = "temporary file in " + dir
+		if dir == "" {
+			e.Msg += os.TempDir() + ", the folder that TMPDIR names"
+		}
+		return nil, e
 	}
-	return err
+	return &Temporary{f}, nil
 }
 
 // copyUntil copies r to w until r or ctx ends. The buffer belongs to the reading goroutine from ask to got.

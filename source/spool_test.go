@@ -98,7 +98,7 @@ func TestSpoolFails(t *testing.T) {
 		t.Setenv("TMPDIR", "/no/such/folder")
 		t.Setenv("TMP", "/no/such/folder")
 		_, err := source.Spool(t.Context(), bytes.NewReader(nil), "stdin")
-		wantFault(t, err, os.ErrNotExist, "stdin: temporary file: ", "such")
+		wantFault(t, err, os.ErrNotExist, "stdin: temporary file in ", "such")
 	})
 }
 

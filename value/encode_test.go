@@ -208,7 +208,7 @@ func TestAppendErrors(t *testing.T) {
 		{"bad text", map[string]any{"runs": []any{1, map[string]any{"x": "\xff"}}}, fault.Invalid,
 			"value: runs/1/x: string of 1 bytes is not UTF-8"},
 		{"bad text in a key", map[string]any{"a": map[string]any{"\xff": 1}}, fault.Invalid,
-			"value: a/\xff: string of 1 bytes is not UTF-8"},
+			"value: a/\ufffd: string of 1 bytes is not UTF-8"},
 		{"function", struct{ F func() }{}, fault.Invalid, "value: F: Go type func(), which has no encoding"},
 		{"complex", []complex128{1}, fault.Invalid, "value: 0: Go type complex128, which has no encoding"},
 		{"cycle of structs", cycle, fault.Limit, "nested deeper than 1000"},

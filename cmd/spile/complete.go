@@ -103,7 +103,7 @@ func (e *env) paths(ctx context.Context, file, word string, in *sourceFlags) []c
 		} else if step == "" || strings.Contains(step, "/") {
 			continue // only a JSON Pointer leads there
 		}
-		if strings.HasPrefix(before+step, word) && strings.IndexFunc(step, isControl) < 0 {
+		if strings.HasPrefix(before+step, word) && isPlain(step) {
 			out = append(out, before+step)
 		}
 	}

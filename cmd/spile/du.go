@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/spilehq/spile/fault"
 	"github.com/spilehq/spile/msglc"
 )
 
@@ -89,7 +90,7 @@ func (e *env) du(ctx context.Context, args []string, levels int, in *sourceFlags
 	row(r.Other, "(other)")
 	row(r.Total, "total")
 	if r.Sidecar != "" {
-		fmt.Fprintf(e.out, "%14d %6s  (table of contents, in %s)\n", r.SidecarTOC, "-", oneLine(r.Sidecar))
+		fmt.Fprintf(e.out, "%14d %6s  (table of contents, in %s)\n", r.SidecarTOC, "-", fault.OneLine(r.Sidecar))
 	}
 	return nil
 }

@@ -78,7 +78,7 @@ func (e *env) status(ctx context.Context, err error) int {
 
 // say prints one line on standard error, whatever the names in it hold.
 func (e *env) say(format string, args ...any) {
-	fmt.Fprintf(e.stderr, "spile: %s\n", clipped(oneLine(fmt.Sprintf(format, args...))))
+	e.stderr.Write([]byte("spile: " + clipped(fault.OneLine(fmt.Sprintf(format, args...))) + "\n"))
 }
 
 // clipped is a message without its middle where it is longer than any that is read: names and programs may be.

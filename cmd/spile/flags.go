@@ -110,7 +110,8 @@ type sourceFlags struct {
 	depth  int
 	mmap   bool
 
-	tables *tableInFlags // how tables are read, nil for verbs that read none
+	tables    *tableInFlags // how tables are read, nil for verbs that read none
+	noSidecar bool
 
 	lossless    bool           // set by verbs that have the flag: a JSON file whose numbers cannot be kept is an error
 	invalidUTF8 value.UTF8Mode // set by verbs that print values
@@ -122,6 +123,7 @@ func (f *sourceFlags) add(flags *pflag.FlagSet) {
 	flags.Var(&f.magic, "magic", "the magic of documents, 1 to 30 bytes (msglc-2024)")
 	flags.Var(&f.offset, "offset", "where the document starts in FILE, in bytes")
 	flags.IntVar(&f.depth, "depth", value.DefaultDepth, "how deep lists, maps and tags may be nested, `N` levels, 10000 at most")
+	flags.BoolVar(&f.noSidecar, "no-sidecar", false, "read a MessagePack or CBOR file without the table of contents in FILE.toc")
 	flags.BoolVar(&f.mmap, "mmap", false, "map FILE into memory instead of reading it")
 }
 
@@ -153,6 +155,7 @@ type writeFlags struct {
 	numeric   msglc.NumericRule
 	sidecar   bool // index: the table of contents alone
 	appends   bool // combine: to what is there
+	anyMagic  bool // repair, salvage: whatever the magic is
 }
 
 // addOutput adds -o alone.
@@ -174,6 +177,11 @@ func (f *writeFlags) addTOC(flags *pflag.FlagSet) {
 		&f.numeric, []string{"plain", "floats", "numbers"},
 		[]msglc.NumericRule{msglc.PlainBlocks, msglc.FloatBlocks, msglc.FloatAndIntBlocks},
 	}, "numeric-arrays", "blocks of equal counts, as the original makes them of numpy arrays, for lists of floats or of all numbers")
+}
+
+// addAnyMagic adds the flag of the verbs for damaged documents.
+func (f *writeFlags) addAnyMagic(flags *pflag.FlagSet) {
+	flags.BoolVar(&f.anyMagic, "any-magic", false, "FILE is a document, whatever stands where its magic should be")
 }
 
 func (f *writeFlags) check() error {

@@ -188,6 +188,14 @@ func isOtherMsglc(prefix []byte, size int64) bool {
 	if len(text) == 0 || !utf8.Valid(text) || bytes.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f }) {
 		return false
 	}
+	return hasHeader(prefix, size)
+}
+
+// hasHeader reports whether two numbers that fit into size bytes stand where the header of a document has them.
+func hasHeader(prefix []byte, size int64) bool {
+	if len(prefix) < msglc.PrefixSize {
+		return false
+	}
 	payload, ok := headerField(prefix[30:40])
 	toc, ok2 := headerField(prefix[40:50])
 	return ok && ok2 && payload <= uint64(size) && toc <= uint64(size) && msglc.PrefixSize+payload+toc <= uint64(size)

@@ -50,8 +50,9 @@ type infoReport struct {
 }
 
 type section struct {
-	Offset int64 `json:"offset"`
-	Size   int64 `json:"size"`
+	Offset int64  `json:"offset"`
+	Size   int64  `json:"size"`
+	File   string `json:"file,omitempty"` // where it is, when that is not the file itself
 }
 
 func (e *env) info(ctx context.Context, file string, in *sourceFlags, out *tableFlags) error {
@@ -73,20 +74,24 @@ func (e *env) info(ctx context.Context, file string, in *sourceFlags, out *table
 	row := func(name, format string, args ...any) {
 		fmt.Fprintf(e.out, "%-10s %s\n", name, fmt.Sprintf(format, args...))
 	}
-	row("file", "%s", oneLine(r.File))
+	row("file", "%s", fault.OneLine(r.File))
 	row("format", "%s", r.Format)
 	if r.Magic != nil {
 		row("version", "%s", r.Version)
-		row("magic", "%s", oneLine(*r.Magic))
+		row("magic", "%s", fault.OneLine(*r.Magic))
 	}
 	row("size", "%d", r.Size)
 	row("codec", "%s", r.Codec)
 	row("payload", "%d bytes at %d", r.Payload.Size, r.Payload.Offset)
 	if r.TOC != nil {
-		row("toc", "%d bytes at %d", r.TOC.Size, r.TOC.Offset)
+		whose := ""
+		if r.Sidecar != "" {
+			whose = " of the sidecar"
+		}
+		row("toc", "%d bytes at %d%s", r.TOC.Size, r.TOC.Offset, whose)
 	}
 	if r.Sidecar != "" {
-		row("sidecar", "%s", oneLine(r.Sidecar))
+		row("sidecar", "%s", fault.OneLine(r.Sidecar))
 	}
 	if r.Form != "" {
 		row("form", "%s", r.Form)
@@ -103,12 +108,12 @@ func (d *document) report(ctx context.Context, offset int64) (*infoReport, error
 	in := d.Info()
 	r := &infoReport{
 		File: d.name, Format: d.format.String(), Size: d.size, Codec: in.Codec.String(), Offset: offset,
-		Payload: section{in.PayloadStart, in.PayloadSize}, Form: in.Form.String(), Sidecar: in.Sidecar,
+		Payload: section{Offset: in.PayloadStart, Size: in.PayloadSize}, Form: in.Form.String(), Sidecar: in.Sidecar,
 	}
 	if d.format == formatJSON { // what was read is a temporary document
-		r.Codec, r.Payload, r.Form = "json", section{offset, d.size - offset}, ""
+		r.Codec, r.Payload, r.Form = "json", section{Offset: offset, Size: d.size - offset}, ""
 	} else if in.TOCSize > 0 {
-		r.TOC = &section{in.TOCStart, in.TOCSize}
+		r.TOC = &section{Offset: in.TOCStart, Size: in.TOCSize, File: in.Sidecar}
 	}
 	if in.Magic != nil && d.format == formatMsglc {
 		magic := string(in.Magic)

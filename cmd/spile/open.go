@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"io/fs"
@@ -146,7 +147,7 @@ func formatOf(c value.Codec) format {
 // openJSON makes a temporary document of a JSON file, in CBOR, which has integers of any size. Where keys that occur
 // twice are to be printed, it is a plain CBOR file: a document has none of these.
 func (e *env) openJSON(ctx context.Context, obj source.Object, f *sourceFlags) (*msglc.Reader, error) {
-	t, err := newTemporary()
+	t, err := source.CreateTemporary("")
 	if err != nil {
 		return nil, err
 	}
@@ -157,7 +158,7 @@ func (e *env) openJSON(ctx context.Context, obj source.Object, f *sourceFlags) (
 	return r, err
 }
 
-func (e *env) openTemporary(ctx context.Context, t *temporary, obj source.Object, f *sourceFlags) (*msglc.Reader, error) {
+func (e *env) openTemporary(ctx context.Context, t *source.Temporary, obj source.Object, f *sourceFlags) (*msglc.Reader, error) {
 	o := &msglc.WriteOptions{Codec: value.CBOR, Limits: f.limits()}
 	var err error
 	if f.keepDup {
@@ -182,7 +183,7 @@ func (e *env) openTemporary(ctx context.Context, t *temporary, obj source.Object
 // scratch is a temporary document that stands for another file.
 type scratch struct {
 	source.Object
-	file  *temporary
+	file  *source.Temporary
 	input source.Object
 }
 
@@ -279,13 +280,14 @@ func spoolPipe(ctx context.Context, path string) (source.Object, error) {
 	}
 }
 
-// sidecarStart is how sidecars of all versions begin. Another file of that name, such as a table of contents that was
-// printed, is none.
+// sidecarStart is how sidecars of all versions begin.
 const sidecarStart = "spile-sidecar-"
 
-// sidecar opens the sidecar beside obj, nil when there is none or obj is no file of its own.
+// sidecar opens the sidecar beside obj, nil when there is none, none is wanted, or obj is no file of its own. A table
+// of contents that was printed into a file of that name is none; anything else that is no sidecar is a damaged one, and an
+// error.
 func (e *env) sidecar(ctx context.Context, obj source.Object, f *sourceFlags) (source.Object, error) {
-	if f.offset > 0 || obj.Version() == "" {
+	if f.offset > 0 || f.noSidecar || obj.Version() == "" {
 		return nil, nil
 	}
 	path := msglc.SidecarName(obj.Name())
@@ -297,8 +299,8 @@ func (e *env) sidecar(ctx context.Context, obj source.Object, f *sourceFlags) (s
 		return nil, err
 	}
 	side = e.counted(side)
-	start, err := headOf(ctx, side, 0, int64(len(sidecarStart)))
-	if err == nil && string(start) == sidecarStart {
+	start, err := headOf(ctx, side, 0, 4)
+	if err == nil && !bytes.Equal(start, []byte(`{"p"`)) && !bytes.Equal(start, []byte(`{"t"`)) {
 		return side, nil
 	}
 	side.Close()

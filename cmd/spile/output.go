@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -102,13 +101,13 @@ func (e *env) printJSON(v any, out *tableFlags) error {
 // pathText is a path that get takes back, on one line whatever its keys hold.
 func pathText(p msglc.Path) string {
 	text := p.String()
-	if strings.IndexFunc(text, isControl) < 0 {
+	if isPlain(text) {
 		return text
 	}
 	var b strings.Builder
 	for _, step := range p {
 		s := step.String()
-		if strings.IndexFunc(s, isControl) >= 0 { // a string key: other keys are JSON already
+		if !isPlain(s) { // a string key: other keys are JSON already
 			s = "{" + quoted(s) + "}"
 		}
 		b.WriteByte('/')
@@ -117,7 +116,8 @@ func pathText(p msglc.Path) string {
 	return b.String()
 }
 
-func isControl(r rune) bool { return r < ' ' || r >= 0x7f && r < 0xa0 || r == 0x2028 || r == 0x2029 }
+// isPlain reports whether s can be printed as it is.
+func isPlain(s string) bool { return fault.OneLine(s) == s }
 
 // marshal is v in JSON, with < and > as they are.
 func marshal(v any) ([]byte, error) {
@@ -131,23 +131,7 @@ func marshal(v any) ([]byte, error) {
 // quoted is s as JSON text without control characters.
 func quoted(s string) string {
 	text, _ := marshal(s)
-	return oneLine(string(text))
-}
-
-// oneLine is s with its control characters escaped, so that a name breaks no line and reaches no terminal as commands.
-func oneLine(s string) string {
-	if strings.IndexFunc(s, isControl) < 0 {
-		return s
-	}
-	var out strings.Builder
-	for _, r := range s {
-		if isControl(r) {
-			fmt.Fprintf(&out, `\u%04x`, r)
-		} else {
-			out.WriteRune(r)
-		}
-	}
-	return out.String()
+	return fault.OneLine(string(text))
 }
 
 // output is what a verb writes. It appears under its name by Commit, complete, and leaves nothing behind otherwise.
@@ -201,12 +185,12 @@ func (o atomicOutput) Commit(ctx context.Context) error {
 
 // spooled is an output that is copied to its place when it is complete.
 type spooled struct {
-	*temporary
+	*source.Temporary
 	deliver func(context.Context, io.Reader) error
 }
 
 func newSpooled(deliver func(context.Context, io.Reader) error) (output, error) {
-	t, err := newTemporary()
+	t, err := source.CreateTemporary("")
 	if err != nil {
 		return nil, err
 	}
@@ -225,29 +209,6 @@ func (s *spooled) Commit(ctx context.Context) error {
 }
 
 func (s *spooled) Abort() { s.Close() }
-
-// temporary is a file that is gone when it is closed. Where the system allows it, it has no name from the start, so
-// that nothing can leave it behind.
-type temporary struct {
-	*os.File
-	unlinked bool
-}
-
-func newTemporary() (*temporary, error) {
-	f, err := os.CreateTemp("", "spile-*")
-	if err != nil {
-		return nil, fault.New(nil, "", "temporary file in %s, the folder that TMPDIR names", os.TempDir()).Because(bare(err))
-	}
-	return &temporary{f, os.Remove(f.Name()) == nil}, nil
-}
-
-func (t *temporary) Close() error {
-	err := t.File.Close()
-	if !t.unlinked {
-		os.Remove(t.Name())
-	}
-	return err
-}
 
 // write makes the output that -o names: by fill, whole, or not at all.
 func (e *env) write(ctx context.Context, verb, path string, fill func(output) error) error {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 
@@ -32,6 +33,7 @@ takes what is whole out of it.`,
 	w.addOutput(cmd.Flags())
 	w.addCodec(cmd.Flags(), "the codec of the payload, where the header does not tell")
 	w.addTOC(cmd.Flags())
+	w.addAnyMagic(cmd.Flags())
 	return cmd
 }
 
@@ -58,8 +60,28 @@ func (e *env) mend(ctx context.Context, file, verb string, in *sourceFlags, w *w
 		return err
 	}
 	return e.write(ctx, verb, w.output, func(out output) error {
-		return named(fill(out, obj), obj.Name())
+		err := named(fill(out, obj), obj.Name())
+		if !w.anyMagic {
+			err = hintMagic(ctx, err, obj, in.magic)
+		}
+		return err
 	})
+}
+
+// hintMagic adds to the error about a file that may be a document with another magic, or with a damaged one, which flag
+// takes it.
+func hintMagic(ctx context.Context, err error, obj source.Object, magic []byte) error {
+	f, ok := err.(*fault.Error)
+	if !ok || !errors.Is(err, fault.Corrupt) {
+		return err
+	}
+	prefix, err2 := headOf(ctx, obj, 0, msglc.PrefixSize)
+	if err2 != nil || len(prefix) < msglc.MagicSize || bytes.HasPrefix(prefix, paddedMagic(magic)) || !hasHeader(prefix, obj.Size()) && prefix[0] != 0 {
+		return err
+	}
+	hinted := *f
+	hinted.Msg += "; --any-magic takes a document with any magic or a damaged one, --magic one with another"
+	return &hinted
 }
 
 // wreck is where the damaged document in obj starts. A file that is a good one of another format is none.
@@ -82,6 +104,7 @@ func (e *env) wreck(ctx context.Context, obj source.Object, in *sourceFlags) (so
 // damaged are the options for a document whose header may not tell its codec.
 func (f *writeFlags) damaged(in *sourceFlags) *msglc.WriteOptions {
 	o := f.options(in)
+	o.AnyMagic = f.anyMagic
 	if o.Codec == 0 {
 		o.Codec = in.format.codec()
 	}

@@ -318,7 +318,7 @@ func (e *env) printCompared(columns []tcb.ColumnCompat, d direction) error {
 	line("TAG", "COLUMN", "OLD", "NEW", "OLD READS NEW", "NEW READS OLD")
 	for i := range columns {
 		c := &columns[i]
-		line(strconv.Itoa(int(c.Tag)), oneLine(nameOf(c)), typeOf(c.Old), typeOf(c.New), oneLine(c.OldReadsNew.String()), oneLine(c.NewReadsOld.String()))
+		line(strconv.Itoa(int(c.Tag)), fault.OneLine(nameOf(c)), typeOf(c.Old), typeOf(c.New), fault.OneLine(c.OldReadsNew.String()), fault.OneLine(c.NewReadsOld.String()))
 	}
 	if err := w.Flush(); err != nil {
 		return err
@@ -542,7 +542,7 @@ func (e *env) printBaseline(r *baselineReport, found *tcb.BaselineReport, f *com
 		err = e.printJSON(log, &f.out)
 	default:
 		for i, p := range r.Problems {
-			fmt.Fprintf(e.out, "%s: %s%s\n", oneLine(p.File), oneLine(found.Problems[i].String()), acceptText(p.Accept))
+			fmt.Fprintf(e.out, "%s: %s%s\n", fault.OneLine(p.File), fault.OneLine(found.Problems[i].String()), acceptText(p.Accept))
 		}
 	}
 	if err != nil {
@@ -555,5 +555,5 @@ func acceptText(name string) string {
 	if name == "" {
 		return ""
 	}
-	return "; --accept " + oneLine(name) + " lets it pass"
+	return "; --accept " + fault.OneLine(name) + " lets it pass"
 }

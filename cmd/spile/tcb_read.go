@@ -52,7 +52,7 @@ func (e *env) tableInfo(t *table, out *tableFlags) error {
 		}
 		return strconv.Itoa(*n)
 	}
-	row("file", "%s", oneLine(r.File))
+	row("file", "%s", fault.OneLine(r.File))
 	row("format", "tcb")
 	row("version", "%d", tcb.Version)
 	row("size", "%d", r.Size)
@@ -340,7 +340,7 @@ func (p *printer) line() error {
 func (e *env) tableVerify(ctx context.Context, t *table, deep bool, found func(*fault.Error)) error {
 	return t.Verify(ctx, deep, func(f tcb.Finding) {
 		if f.Note {
-			e.say("%s: note: %s", t.Name(), strings.TrimPrefix(newFinding(f.Err).line(t.Name()), oneLine(t.Name())+": "))
+			e.say("%s: note: %s", t.Name(), strings.TrimPrefix(newFinding(f.Err).line(t.Name()), fault.OneLine(t.Name())+": "))
 			return
 		}
 		found(f.Err)

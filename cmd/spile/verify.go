@@ -59,9 +59,9 @@ type finding struct {
 }
 
 func (f finding) line(file string) string {
-	parts := []string{oneLine(file)}
+	parts := []string{fault.OneLine(file)}
 	if f.Where != "" {
-		parts = append(parts, oneLine(f.Where))
+		parts = append(parts, fault.OneLine(f.Where))
 	}
 	line := strings.Join(append(parts, f.Msg), ": ")
 	if f.Offset != nil {

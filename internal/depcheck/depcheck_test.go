@@ -26,7 +26,7 @@ var allowed = map[string][]string{
 	"internal/keyset":  {"fault", "internal/scratch"},
 	"internal/scratch": {},
 	"internal/wire":    {},
-	"source":           {"fault", "golang.org/x/sync", "golang.org/x/sys"},
+	"source":           {"fault", "internal/scratch", "golang.org/x/sync", "golang.org/x/sys"},
 	"value":            {"fault", "internal/box", "internal/keyset", "internal/scratch"},
 	"msglc":            {"fault", "source", "value", "internal/box", "internal/keyset", "internal/scratch", "github.com/cespare/xxhash/v2", "golang.org/x/sync", "golang.org/x/sys"},
 	"tcb": {

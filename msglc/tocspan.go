@@ -1,0 +1,270 @@
+package msglc
+
+import (
+	"sync"
+
+	"github.com/spilehq/spile/fault"
+	"github.com/spilehq/spile/source"
+	"github.com/spilehq/spile/value"
+)
+
+// A pass over a container of the table tells where its content ends, and how much is in it. That is worth remembering
+// where it was long: a node of the older order of keys, "t" before "p", has its range behind all its children, so every
+// level of such nodes would pass over all the levels below it; and so would a walk that comes back from the children of
+// a node and looks for its end.
+
+// span is the content of one container of a table.
+type span struct {
+	end   int64 // behind the content; at the break, where there is one
+	count int64 // items or pairs
+}
+
+// plainPasses is how often the bytes of a table may be passed over before what is in the containers is remembered too. A
+// pass that remembers takes some twenty times as long, and few documents have that many levels of long containers.
+const plainPasses = 4
+
+// spanWorth is the length from which a span is remembered when it comes along, in bytes of the table.
+const spanWorth = 512
+
+// spanShare is how much shorter than the container that was passed those in it may be that are remembered with it. With
+// it, a byte of a table of 100 MB is passed some four times, however deep its nodes are.
+const spanShare = 64
+
+// maxSpans bounds the spans that are remembered, about 5 MB of them. Past it all are forgotten.
+const maxSpans = 1 << 16
+
+type spanKey struct {
+	t  *tocBytes
+	at int64 // of the first item
+}
+
+// spanPool remembers the spans of all the tables of a reader.
+type spanPool struct {
+	mu sync.Mutex
+	m  map[spanKey]span
+}
+
+func (p *spanPool) note(t *tocBytes, at int64, s span) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.m == nil || len(p.m) >= maxSpans {
+		p.m = make(map[spanKey]span)
+	}
+	p.m[spanKey{t, at}] = s
+}
+
+func (p *spanPool) of(t *tocBytes, at int64) (span, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s, ok := p.m[spanKey{t, at}]
+	return s, ok
+}
+
+// contentOf passes over the content of the container whose head h was just read, with its break, and returns its span.
+func (c *tocCursor) contentOf(h value.Head) (span, error) {
+	start := c.at()
+	s, ok := c.t.pool.spans.of(c.t, start)
+	switch {
+	case ok:
+	case !h.Indefinite && c.t.passed.Load() < plainPasses*c.t.size:
+		n := int64(h.Arg)
+		if h.Kind == value.Map {
+			n *= 2
+		}
+		if err := c.skip(n); err != nil {
+			return s, err
+		}
+		s = span{end: c.at(), count: int64(h.Arg)}
+		if c.t.passed.Add(s.end - start); s.end-start >= spanWorth {
+			c.t.pool.spans.note(c.t, start, s)
+		}
+	default:
+		var err error
+		if s, err = c.measure(h); err != nil {
+			return s, err
+		}
+	}
+	c.seek(s.end)
+	return s, c.closing(h.Indefinite)
+}
+
+// more reports whether item i of a container with the head h follows, and passes the break when there is one in its place.
+func (c *tocCursor) more(h value.Head, i int64) (bool, error) {
+	if !h.Indefinite {
+		return i < int64(h.Arg), nil
+	}
+	if err := c.need(); err != nil {
+		return false, err
+	}
+	if c.pos < len(c.w) && c.w[c.pos] == cborBreak {
+		c.pos++
+		return false, nil
+	}
+	return true, nil
+}
+
+// closing passes the break of a container, when it has one.
+func (c *tocCursor) closing(indefinite bool) error {
+	if !indefinite {
+		return nil
+	}
+	if err := c.need(); err != nil {
+		return err
+	}
+	if c.pos >= len(c.w) || c.w[c.pos] != cborBreak {
+		return c.corrupt("no break behind the last item in the table of contents")
+	}
+	c.pos++
+	return nil
+}
+
+const cborBreak = 0xff
+
+// measure passes over the content of a container, without its break, and remembers its span and the longer ones of
+// those in it.
+func (c *tocCursor) measure(h value.Head) (span, error) {
+	type frame struct {
+		start      int64
+		left       int64 // values to come, unless indefinite
+		count      int64 // values passed
+		isMap      bool
+		indefinite bool
+	}
+	enter := func(h value.Head) frame {
+		f := frame{start: c.at(), left: int64(h.Arg), isMap: h.Kind == value.Map, indefinite: h.Indefinite}
+		if f.isMap {
+			f.left *= 2
+		}
+		return f
+	}
+	open := []frame{enter(h)}
+	// The length of the whole, which decides what is worth remembering, is known at the end.
+	var found []spanKey
+	var spans []span
+	limit := func(worth int64) {
+		kept := 0
+		for i, s := range spans {
+			if s.end-found[i].at >= worth {
+				found[kept], spans[kept] = found[i], s
+				kept++
+			}
+		}
+		found, spans = found[:kept], spans[:kept]
+	}
+	worth := int64(spanWorth)
+	for {
+		top := &open[len(open)-1]
+		if err := c.need(); err != nil {
+			return span{}, err
+		}
+		if !top.indefinite && top.left == 0 || top.indefinite && c.pos < len(c.w) && c.w[c.pos] == cborBreak {
+			s := span{end: c.at(), count: top.count}
+			if top.isMap {
+				if s.count%2 != 0 {
+					return s, c.corrupt("map in the table of contents ends after a key")
+				}
+				s.count /= 2
+			}
+			if s.end-top.start >= worth || len(open) == 1 {
+				found, spans = append(found, spanKey{c.t, top.start}), append(spans, s)
+				if len(spans) >= maxSpans {
+					worth *= 4
+					limit(worth)
+				}
+			}
+			if err := c.closing(top.indefinite); err != nil {
+				return s, err
+			}
+			if len(open) > 1 {
+				open = open[:len(open)-1]
+				continue
+			}
+			limit(max(spanWorth, (s.end-top.start)/spanShare))
+			for i := range spans {
+				c.t.pool.spans.note(c.t, found[i].at, spans[i])
+			}
+			return s, nil
+		}
+		top.left--
+		top.count++
+		if _, _, ok := c.leafRange(); ok {
+			continue
+		}
+		at := c.at()
+		h, err := c.anyHead()
+		switch {
+		case err != nil:
+			return span{}, err
+		case h.Kind == value.Array || h.Kind == value.Map:
+			if len(open) > 2*value.MaxDepth { // no nodes; the plain pass takes any depth
+				c.seek(at)
+				if err := c.skip(1); err != nil {
+					return span{}, err
+				}
+				continue
+			}
+			open = append(open, enter(h))
+		case h.Kind == value.Tag || h.Indefinite:
+			c.seek(at)
+			if err := c.skip(1); err != nil {
+				return span{}, err
+			}
+		case h.HasContent():
+			if int64(h.Arg) > c.t.size-c.at() {
+				return span{}, c.corrupt("table of contents ends within a string")
+			}
+			c.seek(c.at() + int64(h.Arg))
+		}
+	}
+}
+
+// leave goes behind a node whose children the cursor came from.
+func (c *tocCursor) leave(e *entry) error {
+	if e.whole {
+		c.seek(e.behind)
+		return nil
+	}
+	if s, ok := c.t.pool.spans.of(c.t, e.children); ok {
+		c.seek(s.end)
+		return c.behindChildren(e)
+	}
+	c.seek(e.at)
+	return c.skip(1)
+}
+
+// behindChildren goes from behind the last child of a node to its end.
+func (c *tocCursor) behindChildren(e *entry) error {
+	if err := c.closing(e.open); err != nil {
+		return err
+	}
+	if e.rest >= 0 {
+		return c.skip(2 * e.rest)
+	}
+	for { // a node of indefinite length
+		more, err := c.more(value.Head{Indefinite: true}, 0)
+		if err != nil || !more {
+			return err
+		}
+		if err := c.skip(2); err != nil {
+			return err
+		}
+	}
+}
+
+// passed remembers that the cursor has come behind the last child of a node.
+func (c *tocCursor) passed(e *entry) {
+	if end := c.at(); !e.whole && end-e.children >= spanWorth {
+		c.t.pool.spans.note(c.t, e.children, span{end: end, count: e.count})
+	}
+}
+
+// skipIndefinite passes a CBOR value of indefinite length.
+func (c *tocCursor) skipIndefinite(at int64) error {
+	left := c.t.size - at
+	s := value.NewStream(c.codec, source.NewReader(c.ctx, c.t.obj, c.t.base+at, left, 4<<10), left, value.Limits{Depth: value.MaxDepth})
+	if err := s.Skip(); err != nil {
+		return fault.Locate(err, c.t.obj.Name(), "", c.t.base+at)
+	}
+	c.seek(at + s.Offset())
+	return nil
+}

@@ -1,0 +1,279 @@
+package msglc
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/spilehq/spile/fault"
+	"github.com/spilehq/spile/source"
+	"github.com/spilehq/spile/value"
+)
+
+// deepTable is a table of nodes nested depth deep over payload10, in the older order of keys or the newer one, with a
+// long list in the innermost: of width leaves.
+func deepTable(c value.Codec, depth, width int, older bool) []byte {
+	leaf := func(p []byte) []byte {
+		p = value.AppendString(value.AppendMapHeader(p, c, 1), c, "p")
+		return value.AppendUint(value.AppendUint(value.AppendArrayHeader(p, c, 2), c, 1), c, 2)
+	}
+	position := func(p []byte) []byte {
+		return value.AppendUint(value.AppendUint(value.AppendArrayHeader(value.AppendString(p, c, "p"), c, 2), c, 0), c, 9)
+	}
+	var table []byte
+	for range depth {
+		table = value.AppendMapHeader(table, c, 2)
+		if !older {
+			table = position(table)
+		}
+		table = value.AppendArrayHeader(value.AppendString(table, c, "t"), c, 2)
+		table = leaf(table)
+	}
+	table = value.AppendMapHeader(table, c, 2)
+	if !older {
+		table = position(table)
+	}
+	table = value.AppendArrayHeader(value.AppendString(table, c, "t"), c, width)
+	for range width {
+		table = leaf(table)
+	}
+	for range depth + 1 {
+		if older {
+			table = position(table)
+		}
+	}
+	return table
+}
+
+// TestDeepTables counts the bytes of the table that are read, of one that is longer than the pages that stay in memory:
+// a pass that goes over it again reads it again.
+func TestDeepTables(t *testing.T) {
+	const depth, width = 300, 600_000
+	for _, older := range []bool{true, false} {
+		for _, c := range []value.Codec{value.Msgpack, value.CBOR} {
+			table := deepTable(c, depth, width, older)
+			magic, _ := padMagic(nil)
+			file := appendPrefix(nil, magic, header{codec: c, tocStart: 9, tocSize: int64(len(table))})
+			file = append(append(file, payload10...), table...)
+			o := &Options{CacheBytes: 1 << 20}
+			r := open(t, file, o)
+			r.Verify(t.Context(), false, func(f Finding) { t.Errorf("%v", f.Err) })
+			if passes := float64(r.Stats().Bytes) / float64(len(table)); passes > 10 {
+				t.Errorf("%v, older %v: verify passed over the table %.1f times", c, older, passes)
+			}
+			r = open(t, file, o)
+			path := make(Path, depth+1)
+			for i := range path {
+				path[i] = IndexStep(1)
+			}
+			if _, err := r.Find(t.Context(), path); err != nil {
+				t.Fatal(err)
+			}
+			if passes := float64(r.Stats().Bytes) / float64(len(table)); passes > 10 {
+				t.Errorf("%v, older %v: a path passed over the table %.1f times", c, older, passes)
+			}
+			r = open(t, file, o)
+			if err := walkAll(t.Context(), r.Root()); err != nil {
+				t.Fatal(err)
+			}
+			if passes := float64(r.Stats().Bytes) / float64(len(table)); passes > 12 {
+				t.Errorf("%v, older %v: a walk passed over the table %.1f times", c, older, passes)
+			}
+		}
+	}
+}
+
+func walkAll(ctx context.Context, n Node) error {
+	for child, err := range n.Children(ctx) {
+		if err != nil {
+			return err
+		}
+		if child.Node.Form() == List {
+			if err := walkAll(ctx, child.Node); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// TestDeepTablesOfAnyShape holds the walk of a table in the older order to the one in the newer.
+func TestDeepTablesOfAnyShape(t *testing.T) {
+	for _, c := range []value.Codec{value.Msgpack, value.CBOR} {
+		var visits [2][][2]int64
+		for i, older := range []bool{true, false} {
+			table := deepTable(c, 200, 3000, older)
+			cur := tableOf(c, table)
+			cur.payload = 9
+			err := cur.walkTOC(9, 1000, func(e *entry, _ []byte) error {
+				visits[i] = append(visits[i], [2]int64{e.start, e.end})
+				return nil
+			})
+			if err != nil || cur.at() != int64(len(table)) {
+				t.Fatal(err)
+			}
+		}
+		if len(visits[0]) != len(visits[1]) || len(visits[0]) != 3401 {
+			t.Fatalf("%d and %d nodes", len(visits[0]), len(visits[1]))
+		}
+		for i := range visits[0] {
+			if visits[0][i] != visits[1][i] {
+				t.Fatalf("node %d: %v and %v", i, visits[0][i], visits[1][i])
+			}
+		}
+	}
+}
+
+// TestKeyTwice: of a key that occurs twice in a table the last counts, however long the table is, and whatever was looked
+// for before.
+func TestKeyTwice(test *testing.T) {
+	payload := value.AppendArrayHeader(nil, value.Msgpack, 0)
+	payload = append(payload, make([]byte, 200<<10)...) // what lies in it is of no interest, but that it is long
+	leaf := func(at int64) obj { return obj{p(at, at+1)} }
+	for _, long := range []int{3, 20_000} {
+		for _, where := range []string{"front", "middle", "end"} {
+			many := make([]any, long)
+			for i := range many {
+				many[i] = leaf(7)
+			}
+			giant := kv("giant", obj{p(5, 10), t(many)})
+			table := obj{kv("a", leaf(1)), giant, kv("b", leaf(3)), kv("a", leaf(11))}
+			if where == "front" {
+				table = obj{kv("a", leaf(1)), kv("a", leaf(11)), giant, kv("b", leaf(3))}
+			} else if where == "end" {
+				table = obj{giant, kv("a", leaf(1)), kv("b", leaf(3)), kv("a", leaf(11))}
+			}
+			file := withTOC(test, payload, obj{p(0, int64(len(payload))), t(table)})
+			for _, before := range [][]string{nil, {"a"}, {"b"}, {"none"}, {"giant", "a"}} {
+				r := open(test, file, nil)
+				if r.eager != (long == 3) {
+					test.Fatalf("table of %d bytes, eager %v", r.h.tocSize, r.eager)
+				}
+				for _, name := range before {
+					r.Find(test.Context(), SplitPath(name))
+				}
+				n, err := r.Find(test.Context(), SplitPath("a"))
+				if err != nil || n.e.start != 11 {
+					test.Errorf("%d, %s, after %v: value at %d, error %v, want 11", long, where, before, n.e.start, err)
+				}
+			}
+		}
+	}
+}
+
+// TestKeyTwiceInThePayload: where the bytes behind a value tell the keys that follow, they tell of the last one.
+func TestKeyTwiceInThePayload(test *testing.T) {
+	giant := value.AppendArrayHeader(nil, value.Msgpack, 20_000)
+	giant = append(giant, make([]byte, 20_000)...)
+	payload := append([]byte{0x84, 0xa1, 'a'}, giant...)
+	end := int64(len(payload))
+	payload = append(payload, 0xa1, 'b', 1, 0xa1, 'a', 2, 0xa1, 'c', 3)
+	many := make([]any, 20_000)
+	for i := range many {
+		at := int64(6 + i)
+		many[i] = obj{p(at, at+1)}
+	}
+	table := obj{p(0, int64(len(payload))), t(obj{
+		kv("a", obj{p(3, end), t(many)}), kv("b", obj{p(end+2, end+3)}), kv("a", obj{p(end+5, end+6)}), kv("c", obj{p(end+8, end+9)}),
+	})}
+	r := open(test, withTOC(test, payload, table), nil)
+	for range 2 {
+		for name, want := range map[string]any{"a": int64(2), "b": int64(1), "c": int64(3)} {
+			n, err := r.Find(test.Context(), SplitPath(name))
+			if err != nil {
+				test.Fatal(err)
+			}
+			if v, err := n.Value(test.Context()); err != nil || v != want {
+				test.Errorf("%s: %v, %v, want %v", name, v, err, want)
+			}
+		}
+		if _, err := r.Find(test.Context(), SplitPath("d")); !errors.Is(err, fault.NotFound) {
+			test.Errorf("a key that is not there: %v", err)
+		}
+	}
+}
+
+// indefinite encodes a value in CBOR with every container, and some strings, of indefinite length.
+func indefinite(dst []byte, v any) []byte {
+	switch v := v.(type) {
+	case obj:
+		dst = append(dst, 0xbf)
+		for _, pair := range v {
+			if s, ok := pair.Key.(string); ok {
+				dst = append(value.AppendString(append(dst, 0x7f), value.CBOR, s), 0xff)
+			} else {
+				dst = appendTyped(dst, value.CBOR, pair.Key)
+			}
+			dst = indefinite(dst, pair.Value)
+		}
+		return append(dst, 0xff)
+	case []any:
+		dst = append(dst, 0x9f)
+		for _, item := range v {
+			dst = indefinite(dst, item)
+		}
+		return append(dst, 0xff)
+	}
+	return appendTyped(dst, value.CBOR, v)
+}
+
+// TestIndefiniteTables reads tables whose containers have no length: in CBOR any encoding is taken.
+func TestIndefiniteTables(test *testing.T) {
+	payload := []byte{0x83, 0x01, 0x82, 0x02, 0x03, 0xa1, 0x7f, 0x61, 'a', 0xff, 0x04} // [1, [2, 3], {"a": 4}]
+	leaf := func(s, e int64) obj { return obj{p(s, e)} }
+	blocks := obj{kv("p", []any{ints(1, 3, 4), ints(1, 4, 5)})}
+	inner := obj{t(obj{kv("a", leaf(10, 11))}), p(5, 11)}
+	for name, toc := range map[string]any{
+		"p first":      obj{p(0, 11), t([]any{leaf(1, 2), blocks, inner})},
+		"t first":      obj{t([]any{leaf(1, 2), blocks, inner}), p(0, 11)},
+		"unknown keys": obj{kv("x", obj{}), p(0, 11), t([]any{leaf(1, 2), blocks, inner}), kv("y", ints(1, 2))},
+		"leaf":         leaf(0, 11),
+	} {
+		test.Run(name, func(test *testing.T) {
+			file := archiveWithTOC(value.CBOR, payload, indefinite(nil, toc))
+			for _, eager := range []bool{true, false} {
+				r := open(test, file, &Options{NoFastLoading: true})
+				r.eager = eager
+				v, err := r.Root().Value(test.Context())
+				want := []any{int64(1), []any{int64(2), int64(3)}, map[string]any{"a": int64(4)}}
+				if err != nil || !sameValue(v, want) {
+					test.Errorf("value %v, error %v", v, err)
+				}
+				for path, want := range map[string]any{"1/1": int64(3), "2/a": int64(4), "0": int64(1)} {
+					n, err := r.Find(test.Context(), SplitPath(path))
+					if err != nil {
+						test.Fatalf("%s: %v", path, err)
+					}
+					if v, err := n.Value(test.Context()); err != nil || v != want {
+						test.Errorf("%s: %v, %v", path, v, err)
+					}
+				}
+				if err := r.Verify(test.Context(), true, func(f Finding) { test.Errorf("%v", f.Err) }); err != nil {
+					test.Error(err)
+				}
+			}
+			// A break that is missing, or one that stands in another place.
+			whole := indefinite(nil, toc)
+			for i, b := range whole {
+				if b != 0xff {
+					continue
+				}
+				cut := append(append([]byte{}, whole[:i]...), whole[i+1:]...)
+				_, err := Open(test.Context(), source.Memory("bad.msg", archiveWithTOC(value.CBOR, payload, cut)), nil)
+				if !errors.Is(err, fault.Corrupt) {
+					test.Errorf("without the break at %d: %v", i, err)
+				}
+			}
+		})
+	}
+}
+
+func TestNodeWithTwoPositions(test *testing.T) {
+	for _, toc := range []obj{{p(0, 9), p(0, 9)}, {t([]any{}), p(0, 9), t([]any{})}} {
+		_, err := Open(test.Context(), source.Memory("bad.msg", withTOC(test, payload10, toc)), nil)
+		if !errors.Is(err, fault.Corrupt) || !strings.Contains(err.Error(), "two values of") {
+			test.Errorf("%v: %v", toc, err)
+		}
+	}
+}
