@@ -342,6 +342,19 @@ func TestErrors(t *testing.T) {
 	}
 }
 
+// Nothing is allocated for a value or a row, only for batches and pages.
+func TestAllocations(t *testing.T) {
+	table := tabletest.Wide(50_000)
+	n := testing.AllocsPerRun(2, func() {
+		if err := parquet.Write(context.Background(), io.Discard, table.Columns, table.Schema, nil); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if n > 10_000 {
+		t.Errorf("%.0f allocations for 50,000 rows of 10 columns", n)
+	}
+}
+
 func BenchmarkWrite(b *testing.B) {
 	table := tabletest.Wide(1_000_000)
 	for _, codec := range []struct {
