@@ -102,15 +102,29 @@ func (c *Column) setLen(n int) {
 	}
 }
 
-// check refuses a column whose parts do not fit together.
+// check refuses a column that cannot be written.
 func (c *Column) check() error {
+	if c.Tag < 1 {
+		return fault.New(fault.Invalid, "tcb", "tag %d, tags start at 1", c.Tag).On(c.label())
+	}
+	if err := c.fits(); err != nil {
+		return err
+	}
+	for i, s := range c.Strings {
+		if !utf8.ValidString(s) {
+			return fault.New(fault.Invalid, "tcb", "value %d is no UTF-8: %q", i, s[:min(len(s), 40)]).On(c.label())
+		}
+	}
+	return nil
+}
+
+// fits refuses a column whose parts do not fit together.
+func (c *Column) fits() error {
 	bad := func(format string, args ...any) error {
 		return fault.New(fault.Invalid, "tcb", format, args...).On(c.label())
 	}
 	t := c.Type
 	switch {
-	case c.Tag < 1:
-		return bad("tag %d, tags start at 1", c.Tag)
 	case !t.Element.known() || t.Kind > Array:
 		return bad("type %s cannot be written", t)
 	case t.ElementOptional && t.Kind == Scalar:
@@ -128,11 +142,6 @@ func (c *Column) check() error {
 		return bad("a bitmap of %d bytes for %d rows, which need %d", len(c.Present), c.Rows, bitmapSize(c.Rows))
 	case t.ElementOptional && len(c.ElementPresent) != bitmapSize(n):
 		return bad("a bitmap of %d bytes for %d elements, which need %d", len(c.ElementPresent), n, bitmapSize(n))
-	}
-	for i, s := range c.Strings {
-		if !utf8.ValidString(s) {
-			return bad("value %d is no UTF-8: %q", i, s[:min(len(s), 40)])
-		}
 	}
 	switch {
 	case t.Kind == Scalar:
