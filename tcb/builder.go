@@ -18,11 +18,12 @@ const (
 	CellText                   // text: of a string, or the text form of any other type
 	CellNumber                 // a number in decimal digits
 	CellBool                   // a truth value, "true" or "false"
+	CellDate                   // a point in time, or a span, of a table that tells them from text; in the text form
 )
 
-var cellKinds = [...]string{"nothing", "text", "a number", "a truth value"}
+var cellKinds = [...]string{"nothing", "text", "a number", "a truth value", "a date"}
 
-// Cell is one value on its way into a column. Text is as it was written, every digit of it.
+// Cell is one value on its way into a column. Text is as it was written, every digit of it. A column of strings keeps it.
 type Cell struct {
 	Kind CellKind
 	Text string
@@ -185,19 +186,19 @@ func (b *Builder) add(k int, v Cell) error {
 		if v.Kind == CellText {
 			n, ok = f.Labels[v.Text]
 		}
-		if !ok && v.Kind != CellBool {
+		if !ok && v.Kind != CellBool && v.Kind != CellDate {
 			n, ok = parseInt32(v.Text)
 		}
 		c.Int32s = append(c.Int32s, n)
 	case Bool:
 		var x bool
-		if v.Kind != CellNumber || v.Text == "0" || v.Text == "1" {
+		if v.Kind == CellText || v.Kind == CellBool || v.Kind == CellNumber && len(v.Text) == 1 {
 			x, ok = parseBool(v.Text)
 		}
 		c.Bools = append(c.Bools, x)
 	case I32:
 		var n int32
-		if v.Kind != CellBool {
+		if v.Kind != CellBool && v.Kind != CellDate {
 			n, ok = parseInt32(v.Text)
 		}
 		c.Int32s = append(c.Int32s, n)
@@ -206,6 +207,7 @@ func (b *Builder) add(k int, v Cell) error {
 		var err error
 		switch {
 		case v.Kind == CellBool:
+		case f.Logical == Number && v.Kind == CellDate:
 		case f.Logical == Number:
 			n, ok = ParseInteger(v.Text)
 		case v.Kind == CellNumber:
@@ -268,16 +270,19 @@ func parseBool(s string) (v, ok bool) {
 	return false, false
 }
 
+// quietNaN is the NaN without a payload; [math.NaN] has one.
+const quietNaN = 0x7ff8 << 48
+
 // parseFloat reads a number, or the name of one that JSON and spreadsheets have no number for, to the nearest float. It
 // refuses what is too large, and hexadecimal and underlined forms.
 func parseFloat(v Cell, bits int) (float64, bool) {
 	switch {
-	case v.Kind == CellBool:
+	case v.Kind == CellBool, v.Kind == CellDate:
 		return 0, false
 	case v.Kind == CellText:
 		switch v.Text {
 		case "NaN":
-			return math.NaN(), true
+			return math.Float64frombits(quietNaN), true
 		case "Infinity":
 			return math.Inf(1), true
 		case "-Infinity":
