@@ -57,7 +57,7 @@ func (b *Builder) Rows() int { return b.rows }
 func (b *Builder) Scalar(k int, v Cell) error {
 	f := &b.schema.Columns[k]
 	if f.Type.Kind != Scalar {
-		return want(f, v)
+		return fault.New(fault.Invalid, "tcb", "%s, want an array, %s", v.what(), f.TypeName())
 	}
 	if err := b.presence(k, v.Kind != CellNull); err != nil {
 		return err
@@ -89,7 +89,7 @@ func (b *Builder) Array(k int, v []Cell) error {
 		if f.Type.ElementOptional {
 			b.element[k] = append(b.element[k], e.Kind != CellNull)
 		} else if e.Kind == CellNull {
-			return fault.New(fault.Invalid, "tcb", "element %d: no value, and elements are not optional", i)
+			return fault.New(fault.Invalid, "tcb", "no value, and elements are not optional").On("element " + strconv.Itoa(i))
 		}
 		if err := b.add(k, e); err != nil {
 			return fault.Locate(err, "", "element "+strconv.Itoa(i), 0)
@@ -131,6 +131,11 @@ func bitmapOf(v []bool) Bitmap {
 
 // want is the error for a cell that is not what the column takes.
 func want(f *Field, v Cell) error {
+	return fault.New(fault.Invalid, "tcb", "%s, want %s", v.what(), expected(f))
+}
+
+// what is the kind and the start of the text.
+func (v Cell) what() string {
 	text := v.Text
 	if len(text) > 60 {
 		text = text[:60] + "…"
@@ -139,7 +144,7 @@ func want(f *Field, v Cell) error {
 	if v.Kind != CellNull {
 		what += " " + strconv.Quote(text)
 	}
-	return fault.New(fault.Invalid, "tcb", "%s, want %s", what, expected(f))
+	return what
 }
 
 // expected says what a column takes.
