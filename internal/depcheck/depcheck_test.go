@@ -21,11 +21,11 @@ const spile = "github.com/spilehq/spile"
 // allowed names, for each package that is no test, what it may depend on, directly or not: packages of this repository
 // without the module path, and modules. The standard library is free. Internal packages of tests have no entry.
 var allowed = map[string][]string{
-	"fault":        {},
-	"internal/box": {},
-	"source":       {"fault", "golang.org/x/sync", "golang.org/x/sys"},
-	"value":        {"fault", "internal/box"},
-	"msglc":        {"fault", "source", "value", "internal/box", "github.com/cespare/xxhash/v2", "golang.org/x/sync", "golang.org/x/sys"},
+	"fault":         {},
+	"internal/box":  {},
+	"source":        {"fault", "golang.org/x/sync", "golang.org/x/sys"},
+	"value":         {"fault", "internal/box"},
+	"msglc":         {"fault", "source", "value", "internal/box", "github.com/cespare/xxhash/v2", "golang.org/x/sync", "golang.org/x/sys"},
 	"internal/wire": {},
 	"tcb": {
 		"fault", "source", "value", "internal/box", "internal/wire",
@@ -36,6 +36,11 @@ var allowed = map[string][]string{
 		"fault", "source", "value", "msglc", "internal/box", "github.com/cespare/xxhash/v2", "golang.org/x/sync", "golang.org/x/sys",
 		"github.com/itchyny/gojq", "github.com/itchyny/timefmt-go",
 	},
+
+	"adapters/tabular":  tables,
+	"adapters/csvtable": append([]string{"adapters/tabular"}, tables...),
+	"adapters/jsonrows": append([]string{"adapters/tabular", "github.com/go-json-experiment/json"}, tables...),
+	"adapters/xlsx":     append([]string{"adapters/tabular", "github.com/xuri/nfp"}, tables...),
 
 	"cmd/spile": {
 		anyOwn, "github.com/cespare/xxhash/v2", "golang.org/x/sync", "golang.org/x/sys",
@@ -48,6 +53,11 @@ var allowed = map[string][]string{
 		"github.com/acarl005/stripansi", "github.com/mattn/go-runewidth", "github.com/clipperhouse/uax29/v2",
 		"golang.org/x/term",
 	},
+}
+
+// tables is what package tcb depends on, and itself.
+var tables = []string{
+	"tcb", "fault", "source", "value", "internal/box", "internal/wire", "golang.org/x/crypto", "golang.org/x/sync", "golang.org/x/sys",
 }
 
 // anyOwn allows every package of the library and the adapters.
