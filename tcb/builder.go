@@ -18,11 +18,12 @@ const (
 	CellText                   // text: of a string, or the text form of any other type
 	CellNumber                 // a number in decimal digits
 	CellBool                   // a truth value, "true" or "false"
+	CellDate                   // a point in time, or a span, of a table that tells them from text; in the text form
 )
 
-var cellKinds = [...]string{"nothing", "text", "a number", "a truth value"}
+var cellKinds = [...]string{"nothing", "text", "a number", "a truth value", "a date"}
 
-// Cell is one value on its way into a column. Text is as it was written, every digit of it.
+// Cell is one value on its way into a column. Text is as it was written, every digit of it. A column of strings keeps it.
 type Cell struct {
 	Kind CellKind
 	Text string
@@ -56,7 +57,7 @@ func (b *Builder) Rows() int { return b.rows }
 func (b *Builder) Scalar(k int, v Cell) error {
 	f := &b.schema.Columns[k]
 	if f.Type.Kind != Scalar {
-		return want(f, v)
+		return fault.New(fault.Invalid, "tcb", "%s, want an array, %s", v.what(), f.TypeName())
 	}
 	if err := b.presence(k, v.Kind != CellNull); err != nil {
 		return err
@@ -88,7 +89,7 @@ func (b *Builder) Array(k int, v []Cell) error {
 		if f.Type.ElementOptional {
 			b.element[k] = append(b.element[k], e.Kind != CellNull)
 		} else if e.Kind == CellNull {
-			return fault.New(fault.Invalid, "tcb", "element %d: no value, and elements are not optional", i)
+			return fault.New(fault.Invalid, "tcb", "no value, and elements are not optional").On("element " + strconv.Itoa(i))
 		}
 		if err := b.add(k, e); err != nil {
 			return fault.Locate(err, "", "element "+strconv.Itoa(i), 0)
@@ -130,6 +131,11 @@ func bitmapOf(v []bool) Bitmap {
 
 // want is the error for a cell that is not what the column takes.
 func want(f *Field, v Cell) error {
+	return fault.New(fault.Invalid, "tcb", "%s, want %s", v.what(), expected(f))
+}
+
+// what is the kind and the start of the text.
+func (v Cell) what() string {
 	text := v.Text
 	if len(text) > 60 {
 		text = text[:60] + "…"
@@ -138,7 +144,7 @@ func want(f *Field, v Cell) error {
 	if v.Kind != CellNull {
 		what += " " + strconv.Quote(text)
 	}
-	return fault.New(fault.Invalid, "tcb", "%s, want %s", what, expected(f))
+	return what
 }
 
 // expected says what a column takes.
@@ -185,19 +191,19 @@ func (b *Builder) add(k int, v Cell) error {
 		if v.Kind == CellText {
 			n, ok = f.Labels[v.Text]
 		}
-		if !ok && v.Kind != CellBool {
+		if !ok && v.Kind != CellBool && v.Kind != CellDate {
 			n, ok = parseInt32(v.Text)
 		}
 		c.Int32s = append(c.Int32s, n)
 	case Bool:
 		var x bool
-		if v.Kind != CellNumber || v.Text == "0" || v.Text == "1" {
+		if v.Kind == CellText || v.Kind == CellBool || v.Kind == CellNumber && len(v.Text) == 1 {
 			x, ok = parseBool(v.Text)
 		}
 		c.Bools = append(c.Bools, x)
 	case I32:
 		var n int32
-		if v.Kind != CellBool {
+		if v.Kind != CellBool && v.Kind != CellDate {
 			n, ok = parseInt32(v.Text)
 		}
 		c.Int32s = append(c.Int32s, n)
@@ -206,6 +212,7 @@ func (b *Builder) add(k int, v Cell) error {
 		var err error
 		switch {
 		case v.Kind == CellBool:
+		case f.Logical == Number && v.Kind == CellDate:
 		case f.Logical == Number:
 			n, ok = ParseInteger(v.Text)
 		case v.Kind == CellNumber:
@@ -268,16 +275,19 @@ func parseBool(s string) (v, ok bool) {
 	return false, false
 }
 
+// quietNaN is the NaN without a payload; [math.NaN] has one.
+const quietNaN = 0x7ff8 << 48
+
 // parseFloat reads a number, or the name of one that JSON and spreadsheets have no number for, to the nearest float. It
 // refuses what is too large, and hexadecimal and underlined forms.
 func parseFloat(v Cell, bits int) (float64, bool) {
 	switch {
-	case v.Kind == CellBool:
+	case v.Kind == CellBool, v.Kind == CellDate:
 		return 0, false
 	case v.Kind == CellText:
 		switch v.Text {
 		case "NaN":
-			return math.NaN(), true
+			return math.Float64frombits(quietNaN), true
 		case "Infinity":
 			return math.Inf(1), true
 		case "-Infinity":

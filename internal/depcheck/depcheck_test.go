@@ -48,6 +48,11 @@ var allowed = map[string][]string{
 		"github.com/pierrec/lz4/v4", "github.com/zeebo/xxh3",
 	},
 
+	"adapters/tabular":  {"tcb"},
+	"adapters/csvtable": {"adapters/tabular"},
+	"adapters/jsonrows": {"adapters/tabular", "github.com/go-json-experiment/json"},
+	"adapters/xlsx":     {"adapters/tabular", "github.com/xuri/nfp"},
+
 	"cmd/spile": {
 		"adapters/jq", "tcb",
 		// The command line, and the man pages that are made from it.

@@ -1,0 +1,271 @@
+package csvtable
+
+import (
+	"context"
+	"errors"
+	"io"
+	"slices"
+	"strconv"
+
+	"github.com/spilehq/spile/adapters/tabular"
+	"github.com/spilehq/spile/fault"
+	"github.com/spilehq/spile/tcb"
+)
+
+// Options say how a file is read or written. Nil and the zero value mean the defaults.
+type Options struct {
+	tabular.Options
+	// Delimiter stands between fields; 0: found in the header when reading, a comma when writing.
+	Delimiter byte
+}
+
+func checked(o *Options) (Options, error) {
+	var c Options
+	if o != nil {
+		c = *o
+	}
+	if c.Delimiter != 0 && !isDelimiter(c.Delimiter) {
+		return c, fault.New(fault.Invalid, "csvtable", "the delimiter %q, want a character that stands in no number or word", c.Delimiter)
+	}
+	return c, c.Options.Check("csvtable")
+}
+
+// table is a file whose header was read.
+type table struct {
+	*records
+	opts   Options
+	faults *tabular.Faults
+	header *tabular.Header // nil: the input is empty
+	done   *counter
+
+	strings []string // the fields of the record
+	noted   []bool   // the columns without a name in which a value was noted
+
+	blanks     int // lines that were passed, and where the first was
+	firstBlank int
+	between    int // of them, those that a record follows
+}
+
+// counter counts what was read.
+type counter struct {
+	r io.Reader
+	n int64
+}
+
+func (c *counter) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	c.n += int64(n)
+	return n, err
+}
+
+func line(n int) string { return "line " + strconv.Itoa(n) }
+
+func open(r io.Reader, o *Options) (*table, error) {
+	opts, err := checked(o)
+	if err != nil {
+		return nil, err
+	}
+	t := &table{opts: opts, done: &counter{r: r}, faults: tabular.NewFaults("csvtable", &opts.Options)}
+	text, err := decoded(t.done)
+	if err == nil {
+		t.records, err = newRecords(text, opts.Delimiter)
+	}
+	if err != nil {
+		return nil, fault.Locate(err, opts.Name, "", 0)
+	}
+	fields, err := t.record()
+	if err == io.EOF {
+		return t, nil
+	} else if err != nil {
+		return nil, err
+	}
+	if fields == nil {
+		return nil, t.faults.Err()
+	}
+	start := t.start
+	t.header = tabular.ParseHeader(fields, func(i int) string { return line(start) + ", field " + strconv.Itoa(i+1) }, t.faults)
+	return t, t.faults.Err()
+}
+
+// record returns the fields of the next record that is no blank line, nil when something is wrong with it, which is noted. They
+// are good until the next call.
+func (t *table) record() ([]string, error) {
+	for {
+		err := t.next()
+		switch {
+		case err == io.EOF:
+			return nil, err
+		case errors.Is(err, fault.Invalid) && t.readable():
+			t.faults.Add(err, line(t.start))
+			return nil, nil
+		case err != nil:
+			return nil, fault.Locate(err, t.opts.Name, line(t.start), 0)
+		case t.blank():
+			if t.blanks == 0 {
+				t.firstBlank = t.start
+			}
+			t.blanks++
+			continue
+		}
+		t.between = t.blanks
+		if !t.valid() {
+			t.faults.Add(fault.New(fault.Invalid, "", "the text is no UTF-8: %.60q", t.text), line(t.start))
+			return nil, nil
+		}
+		text := string(t.text)
+		fields := slices.Grow(t.strings[:0], len(t.fields))[:len(t.fields)]
+		t.strings = fields
+		for i, f := range t.fields {
+			fields[i] = text[f.start:f.end]
+		}
+		return fields, nil
+	}
+}
+
+// readable reports whether an error was one of the text, after which there is more, and not one of the source.
+func (t *table) readable() bool { return t.err == nil || t.err == io.EOF }
+
+// rows calls row for each record that has as many fields as the header.
+func (t *table) rows(ctx context.Context, row func(fields []string)) error {
+	n := len(t.header.Fields)
+	t.noted = make([]bool, n)
+	t.blanks, t.between = 0, 0
+	for i := 1; ; i++ {
+		if tabular.Every(i) {
+			if err := ctx.Err(); err != nil {
+				return fault.New(nil, "csvtable", "").In(t.opts.Name).Because(err)
+			}
+			if t.opts.Progress != nil {
+				t.opts.Progress(i, t.done.n)
+			}
+		}
+		fields, err := t.record()
+		switch {
+		case err == io.EOF:
+			if t.between > 0 {
+				t.faults.Warn(line(t.firstBlank), t.between, "%d blank lines between records are left out", t.between)
+			}
+			return nil
+		case err != nil:
+			return err
+		case fields == nil:
+		case len(fields) != n:
+			t.faults.Add(fault.New(fault.Invalid, "", "%d fields, the header has %d", len(fields), n), line(t.start))
+		default:
+			row(fields)
+		}
+	}
+}
+
+// Read reads a file into the columns of a schema. All that is wrong with it is in one error, a [tabular.Errors], and then
+// there are no columns.
+func Read(ctx context.Context, r io.Reader, s *tcb.Schema, o *Options) (columns []*tcb.Column, rows int, warnings []tabular.Warning, err error) {
+	if err := s.Check(); err != nil {
+		return nil, 0, nil, err
+	}
+	t, err := open(r, o)
+	if err != nil {
+		return nil, 0, nil, err
+	}
+	out := tabular.NewRows(s, &t.opts.Options)
+	if t.header == nil {
+		return out.Columns(), 0, nil, nil
+	}
+	out.Copy = true
+	bound, missing := t.header.Bind(s, t.opts.IgnoreUnknown, t.faults)
+	if err := t.faults.Err(); err != nil {
+		return nil, 0, nil, err
+	}
+	err = t.rows(ctx, func(fields []string) {
+		for i, text := range fields {
+			k := bound[i]
+			if k < 0 {
+				if k == tabular.Unnamed {
+					t.nameless(i, text)
+				}
+				continue
+			}
+			if err := out.Put(k, t.cell(i, text)); err != nil {
+				if t.faults.Full() {
+					t.faults.Count()
+					continue
+				}
+				t.faults.Add(err, t.place(i, &s.Columns[k]))
+			}
+		}
+		for _, k := range missing {
+			out.None(k)
+		}
+		out.EndRow()
+	})
+	if err == nil {
+		err = t.faults.Err()
+	}
+	if err != nil {
+		return nil, 0, t.faults.Warnings(), err
+	}
+	if t.opts.Progress != nil {
+		t.opts.Progress(out.Count(), t.done.n)
+	}
+	return out.Columns(), out.Count(), t.faults.Warnings(), nil
+}
+
+// nameless notes a value in a column that the header has no name for, once for a column.
+func (t *table) nameless(i int, text string) {
+	switch {
+	case text == "":
+	case t.noted[i]:
+		t.faults.Count()
+	default:
+		t.noted[i] = true
+		t.faults.Add(fault.New(fault.Invalid, "", "the value %.60q, and the header has no name for the column", text), t.place(i, nil))
+	}
+}
+
+func (t *table) cell(i int, text string) tabular.Cell {
+	return tabular.Cell{Cell: tcb.Cell{Kind: tcb.CellText, Text: text}, Quoted: t.fields[i].quoted}
+}
+
+func (t *table) place(i int, f *tcb.Field) string {
+	if f == nil {
+		return line(t.fields[i].line) + ", field " + strconv.Itoa(i+1)
+	}
+	return line(t.fields[i].line) + ", " + tabular.Label(f)
+}
+
+// Infer proposes a schema for a file: the narrowest type that holds every field of a column exactly, floats to the nearest.
+// A column with an empty field is optional. Arrays are not seen: their text is a string.
+func Infer(ctx context.Context, r io.Reader, o *Options) (*tcb.Schema, error) {
+	t, err := open(r, o)
+	if err != nil {
+		return nil, err
+	}
+	if t.header == nil {
+		return nil, fault.New(fault.Invalid, "csvtable", "there is no header").In(t.opts.Name)
+	}
+	guesses := make([]tabular.Guess, len(t.header.Fields))
+	err = t.rows(ctx, func(fields []string) {
+		for i, text := range fields {
+			switch f := &t.header.Fields[i]; {
+			case f.Reserved:
+				continue
+			case f.Name == "" && f.Tag == 0:
+				if !t.opts.IgnoreUnknown {
+					t.nameless(i, text)
+				}
+				continue
+			}
+			if err := guesses[i].Cell(t.cell(i, text), &t.opts.Options, true); err != nil {
+				t.faults.Add(err, t.place(i, nil))
+			}
+		}
+	})
+	if err == nil {
+		err = t.faults.Err()
+	}
+	if err != nil {
+		return nil, err
+	}
+	s, err := tabular.Propose(t.header, guesses)
+	return s, fault.Locate(err, t.opts.Name, "", 0)
+}
