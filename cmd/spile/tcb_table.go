@@ -36,7 +36,7 @@ info, ls, get, cat, du and verify read them as they read documents.`,
 			return usagef("table wants a verb; spile table -h lists them")
 		},
 	}
-	for _, verb := range []func(*env) *cobra.Command{newTableSchema, newTableSeal, newTableOpen, newTableKeygen, newTableCompat} {
+	for _, verb := range []func(*env) *cobra.Command{newTableBuild, newTableExport, newTableSchema, newTableDiff, newTableCompat, newTableSeal, newTableOpen, newTableKeygen} {
 		sub := verb(e)
 		sub.DisableFlagsInUseLine = true
 		completeChoices(sub)

@@ -54,7 +54,7 @@ var allowed = map[string][]string{
 	"adapters/xlsx":     {"adapters/tabular", "github.com/xuri/nfp"},
 
 	"cmd/spile": {
-		"adapters/jq", "tcb",
+		"adapters/jq", "adapters/csvtable", "adapters/jsonrows", "adapters/xlsx", "adapters/parquet", "adapters/arrowipc",
 		// The command line, and the man pages that are made from it.
 		"github.com/spf13/cobra", "github.com/spf13/pflag", "github.com/cpuguy83/go-md2man/v2",
 		"github.com/russross/blackfriday/v2", "go.yaml.in/yaml/v3",

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/spilehq/spile/tcb"
+)
+
+func newTableBuild(e *env) *cobra.Command {
+	b := &tableBuild{env: e}
+	cmd := &cobra.Command{
+		Use:   "build --schema SCHEMA INPUT -o OUT [flags]",
+		Short: "Make a table of JSON Lines, CSV or XLSX",
+		Long: `Build makes a table of the rows of INPUT: JSON Lines, CSV with a header, or a sheet of an XLSX workbook. The format is
+found from the content. Every value is taken exactly, or is an error with its place, what it is and what the column
+takes. All errors of a run are printed, and then there is no output.
+
+The schema says what the columns are; "name@7" in a header gives a column its tag, and "#name@7" reserves one. With
+--infer a schema is proposed and printed instead, for you to review and keep.
+
+An array in a cell of CSV or XLSX has its elements between semicolons; \; is a semicolon in an element, \0 an element
+that is absent, \e an empty text. An empty cell of an optional column is absent.
+
+With keys the table is sealed. --explain prints, for each column, the size that every encoding would have had.`,
+		Example: `  printf 'id@1,label@2\n1,sword\n2,shield\n' > item.csv
+  spile table build --infer item.csv > item.schema
+  spile table build --schema item.schema item.csv -o item.tcb`,
+		Args:              arguments(1, 1),
+		ValidArgsFunction: completeFiles(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return b.run(cmd.Context(), args[0])
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&b.schema, "schema", "", "the `FILE` with the schema, JSON")
+	flags.BoolVar(&b.infer, "infer", false, "print a schema that INPUT fits, instead of a table")
+	flags.StringVarP(&b.output, "output", "o", "", "the file to write, - for standard output")
+	flags.BoolVar(&b.explain, "explain", false, "print the size of every encoding that was tried, on standard error")
+	b.text.add(flags)
+	b.keyFlags.add(flags)
+	return cmd
+}
+
+// tableBuild is a run of table build.
+type tableBuild struct {
+	*env
+	keyFlags
+	text    textFlags
+	schema  string
+	infer   bool
+	output  string
+	explain bool
+}
+
+func (b *tableBuild) run(ctx context.Context, input string) error {
+	switch {
+	case b.infer && b.schema != "":
+		return usagef("--infer and --schema: a schema is there already")
+	case b.infer && b.output != "":
+		return usagef("--infer prints a schema; -o goes with --schema")
+	case !b.infer && b.schema == "":
+		return usagef("--schema SCHEMA is missing; --infer proposes one")
+	case !b.infer && b.output == "":
+		return usagef("-o OUT is missing")
+	}
+	if _, _, err := b.text.options(""); err != nil {
+		return err
+	}
+	keys, err := b.keys()
+	if err != nil {
+		return err
+	}
+	schema, err := readSchema(b.schema)
+	if err != nil {
+		return err
+	}
+	obj, err := b.object(ctx, input, &sourceFlags{})
+	if err != nil {
+		return err
+	}
+	defer obj.Close()
+	t, err := openText(ctx, obj, &b.text)
+	if err != nil {
+		return named(err, obj.Name())
+	}
+	if b.infer {
+		defer b.progress(ctx, "table build")()
+		if schema, err = t.infer(ctx); err != nil {
+			return b.each(named(err, obj.Name()))
+		}
+		return b.printSchema(schema)
+	}
+	return b.write(ctx, "table build", b.output, func(out output) error {
+		columns, rows, err := t.read(ctx, b.env, schema)
+		if err != nil {
+			return b.each(named(err, obj.Name()))
+		}
+		o := &tcb.WriteOptions{Keys: keys}
+		if b.explain {
+			o.Explain = b.explained
+		}
+		return named(tcb.Write(out, rows, columns, o), obj.Name())
+	})
+}
+
+// explained prints what was tried for a column.
+func (b *tableBuild) explained(c *tcb.Column, tried []tcb.Candidate, taken tcb.Encoding) {
+	name := c.Name
+	if name == "" {
+		name = "-"
+	}
+	fmt.Fprintf(b.stderr, "column %d %s: %s\n", c.Tag, quotedName(name), c.Type)
+	for _, t := range tried {
+		mark := " "
+		if t.Encoding == taken {
+			mark = "*"
+		}
+		var inside []string
+		for _, p := range t.Inside {
+			inside = append(inside, fmt.Sprintf("%s %s %d", p.Name, p.Encoding, p.Size))
+		}
+		line := fmt.Sprintf("  %s %12d  %-14s %s", mark, t.Size, t.Encoding, strings.Join(inside, ", "))
+		fmt.Fprintln(b.stderr, strings.TrimRight(line, " "))
+	}
+}
