@@ -27,8 +27,7 @@ that the format cannot hold is an error.
 
 JSON Lines, CSV and XLSX are read back by table build. A date outside what Parquet or Arrow hold exactly is an error;
 --times=ticks writes dates and spans as numbers of 100 ns.`,
-		Example: `  echo '{"columns":[{"tag":1,"name":"id","type":"i32"}]}' > item.schema
-  echo '{"id":1}' | spile table build --schema item.schema - -o item.tcb
+		Example: exampleTable + `
   spile table export --schema item.schema item.tcb -o item.csv`,
 		Args:              arguments(1, 1),
 		ValidArgsFunction: completeFiles(1),

@@ -17,6 +17,10 @@ import (
 	"github.com/spilehq/spile/tcb"
 )
 
+// exampleTable begins the examples of verbs that take a table.
+const exampleTable = `  echo '{"columns":[{"tag":1,"name":"id","type":"i32"},{"tag":2,"name":"label","type":"string"}]}' > item.schema
+  echo '{"id":1,"label":"sword"}' | spile table build --schema item.schema - -o item.tcb`
+
 // newTable is the verb that makes tables and does what only tables have. Its own verbs are beside it.
 func newTable(e *env) *cobra.Command {
 	cmd := &cobra.Command{
@@ -24,8 +28,8 @@ func newTable(e *env) *cobra.Command {
 		Short: "Make, seal, compare and export tables (tcb)",
 		Long: `Table has the verbs for TCB files, the compact tables of game data: one file a table, one block of bytes a column.
 info, ls, get, cat, du and verify read them as they read documents.`,
-		Example: `  echo '{"columns":[{"tag":1,"name":"id","type":"i32"},{"tag":2,"name":"label","type":"string"}]}' > item.schema
-  echo '{"id":1,"label":"sword"}' | spile table build --schema item.schema - -o item.tcb && spile cat item.tcb`,
+		Example: exampleTable + `
+  spile cat --schema item.schema item.tcb`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return usagef("unknown verb %q of table; spile table -h lists them", args[0])
@@ -53,7 +57,7 @@ func newTableSchema(e *env) *cobra.Command {
 		Short: "Print the schema that a table carries",
 		Long: `Schema prints the schema of a table as JSON: tags, types and what can be absent, which is what the file itself says.
 With --schema it adds the names, logical types and labels of that schema, and fails where the two differ.`,
-		Example:           `  spile table schema item.tcb > item.schema`,
+		Example:           exampleTable + "\n  spile table schema item.tcb",
 		Args:              arguments(1, 1),
 		ValidArgsFunction: completeFiles(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -141,7 +145,8 @@ same table and keys give the same bytes.
 
 Give out signed data first, and the MAC key to the clients after that: a client that has the key refuses what is not
 signed.`,
-		Example: `  spile table keygen -o item.key && spile table keygen -o item.mac
+		Example: exampleTable + `
+  spile table keygen -o item.key && spile table keygen -o item.mac
   spile table seal item.tcb --key-file item.key --mac-key-file item.mac -o item.sealed.tcb`,
 		Args:              arguments(1, 1),
 		ValidArgsFunction: completeFiles(1),
@@ -171,7 +176,10 @@ func newTableOpen(e *env) *cobra.Command {
 		Short: "Decrypt a table, and check its MAC",
 		Long: `Open writes the plain table that a file was sealed from. With a MAC key the file must be signed with it. Without one a
 MAC is taken off unchecked, and standard error says so.`,
-		Example:           `  spile table open item.sealed.tcb --key-file item.key --mac-key-file item.mac -o item.tcb`,
+		Example: exampleTable + `
+  spile table keygen -o item.key
+  spile table seal item.tcb --key-file item.key -o item.sealed.tcb
+  spile table open item.sealed.tcb --key-file item.key -o item.open.tcb`,
 		Args:              arguments(1, 1),
 		ValidArgsFunction: completeFiles(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
