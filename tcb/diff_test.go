@@ -150,7 +150,7 @@ func TestDiff(t *testing.T) {
 			want:    []string{"changed  1 1 v:0>-0.0"}},
 		{name: "floats", old: one(`"f32"`), oldRows: cells("0.1", "0.5", `"NaN"`, `"Infinity"`), new: one(`"f64"`), newRows: cells("0.1", "0.5", `"NaN"`, `"Infinity"`),
 			columns: []tcb.ColumnDiff{{Tag: 1, Name: "v", Old: "f32", New: "f64", Compared: true}},
-			want:    []string{"changed  0 0 v:0.1>0.1!", `changed  2 2 v:"NaN">"NaN"!`}}, // the NaN of package math has a payload that 32 bits do not hold
+			want:    []string{"changed  0 0 v:0.1>0.1!"}},
 		{name: "not i32 to f32", old: one(`"i32"`), oldRows: cells("3"), new: one(`"f32"`), newRows: cells("4"),
 			columns: []tcb.ColumnDiff{{Tag: 1, Name: "v", Old: "i32", New: "f32"}}},
 		{name: "not enum to f64", old: one(`"enum"`), oldRows: cells("3"), new: one(`"f64"`), newRows: cells("4"),

@@ -10,9 +10,12 @@ import (
 	"github.com/spilehq/spile/source"
 )
 
-// firstRead is what opening reads in one request. The descriptors of 4,000 columns fit into it, and all of most tables:
-// then there is no other request.
-const firstRead = 64 << 10
+// The first read takes as much as a request is worth at the source, within these bounds: the descriptors of 250 columns fit
+// into the lower one, those of 4,000 into the upper one, and all of many tables; then there is no other request.
+const (
+	minFirstRead = 4 << 10
+	maxFirstRead = 64 << 10
+)
 
 // Options are the options of a reader. Nil and the zero value mean the defaults.
 type Options struct {
@@ -72,7 +75,7 @@ func (t *Table) open(ctx context.Context) error {
 	if size < HeaderSize {
 		return tooShort(size)
 	}
-	if err := t.readTo(ctx, min(size, firstRead)); err != nil {
+	if err := t.readTo(ctx, min(size, max(minFirstRead, min(t.obj.Cost().Gap, maxFirstRead)))); err != nil {
 		return err
 	}
 	t.stored = append([]byte(nil), t.head[:HeaderSize]...)

@@ -13,14 +13,15 @@ import (
 
 	"github.com/spilehq/spile/fault"
 	"github.com/spilehq/spile/msglc"
+	"github.com/spilehq/spile/tcb"
 	"github.com/spilehq/spile/value"
 )
 
 func newDemo(e *env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "demo",
-		Short: "Make a sample file, read one piece, show what it cost",
-		Long: `Demo makes a sample file in a temporary folder, reads one piece out of it, and shows the commands and
+		Short: "Make a sample of each format, read one piece, show what it cost",
+		Long: `Demo makes a sample of each format in a temporary folder, reads one piece out of each, and shows the commands and
 their cost receipts. It removes the folder at the end.`,
 		Example: "  spile demo",
 		Args:    arguments(0, 0),
@@ -47,6 +48,16 @@ var samples = []sample{{
 		{"ls", "FILE", "runs/300"},
 		{"get", "--stats", "FILE", "runs/300/label"},
 		{"get", "--stats", "FILE", "runs/300/energy/500:505"},
+	},
+}, {
+	name:  "items.tcb",
+	about: "a table of 20,000 items with 5 columns",
+	make:  makeItems,
+	shown: [][]string{
+		{"info", "FILE"},
+		{"ls", "FILE"},
+		{"get", "--stats", "FILE", "12345/2"},
+		{"get", "--stats", "FILE", "10:15/3"},
 	},
 }}
 
@@ -124,4 +135,31 @@ func decay(i, n int) iter.Seq[any] {
 			}
 		}
 	}
+}
+
+// makeItems writes the sample table.
+func makeItems(ctx context.Context, path string) error {
+	type item struct {
+		ID    int32   `tcb:"1"`
+		Label string  `tcb:"2"`
+		HP    int32   `tcb:"3"`
+		Speed float32 `tcb:"4"`
+		Drops []int32 `tcb:"5"`
+	}
+	materials, kinds := []string{"Iron", "Oak", "Silver", "Bone"}, []string{"Sword", "Shield", "Bow"}
+	items := make([]item, 20_000)
+	for i := range items {
+		items[i] = item{
+			ID: int32(100_000 + i), Label: fmt.Sprintf("%s_%s_%d", materials[i%4], kinds[i%3], i/12), HP: int32(50 + i*i%1000),
+			Speed: float32(i%40) / 4, Drops: []int32{int32(i % 7), int32(i % 11)}[:i%3],
+		}
+	}
+	file, err := tcb.Marshal(nil, items, nil)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(path, file, 0o666); err != nil {
+		return fault.New(nil, "", "").In(path).Because(bare(err))
+	}
+	return ctx.Err()
 }
