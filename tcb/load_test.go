@@ -115,7 +115,7 @@ func TestLoadFieldTypes(t *testing.T) {
 		Grade  grade         `tcb:"11,enum"`
 		Later  []string      `tcb:"99"`
 		Never  Opt[int32]    `tcb:"98"`
-		left   int32
+		left   int32         //lint:ignore U1000 an unexported field is passed over
 	}
 	sameValues(t, mustLoad[row](t, openVector(t, "TestFieldTypes")), []row{
 		{Key: 1, Name: "first", On: true, N: 1024, Big: 9007199254740993, Single: 1.5, Double: 2.25,
@@ -732,7 +732,7 @@ func TestLeftAlone(t *testing.T) {
 	type node struct {
 		Next *node
 		Kids []node
-		m    map[string]int
+		m    map[string]int //lint:ignore U1000 as above
 	}
 	type row struct {
 		ID   int32 `tcb:"1"`
