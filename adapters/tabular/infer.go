@@ -57,8 +57,11 @@ func (g *Guess) Value(v tcb.Cell, textIsNumber, isElement bool) error {
 			return err
 		}
 	}
-	was := canAll &^ g.not
-	g.not |= canAll &^ typesOf(v, was, textIsNumber)
+	can := typesOf(v, canAll&^g.not, textIsNumber)
+	if can == 0 {
+		return fault.New(fault.Invalid, "", "%q is no date", v.Text)
+	}
+	g.not |= canAll &^ can
 	if g.not == canAll {
 		return fault.New(fault.Invalid, "", "%q is of another type than %q above it", v.Text, g.first)
 	}
@@ -82,7 +85,10 @@ func typesOf(v tcb.Cell, in types, textIsNumber bool) types {
 		if _, err := tcb.ParseDateTime(v.Text); err == nil {
 			return canDateTime
 		}
-		return canTimeSpan
+		if _, err := tcb.ParseTimeSpan(v.Text); err == nil {
+			return canTimeSpan
+		}
+		return 0
 	}
 	out := canString
 	if s := v.Text; s != "" && in&^canString != 0 {

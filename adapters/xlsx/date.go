@@ -29,6 +29,9 @@ func builtin(id int) style {
 	return plain
 }
 
+// maxFormat is the most bytes of a number format; spreadsheets take 255 characters.
+const maxFormat = 1024
+
 // formatStyle reads a number format, "yyyy-mm-dd" for example.
 func formatStyle(format string) style {
 	parser := nfp.NumberFormatParser()

@@ -17,6 +17,8 @@ const (
 	maxToken = 16 << 20
 	// maxDepth is the most elements inside one another; sheets have about ten.
 	maxDepth = 200
+	// maxSmall is the most bytes of a part that is no sheet and not that of the shared strings. Large ones have a megabyte.
+	maxSmall = 64 << 20
 )
 
 // part is a file of the package, read token by token.
@@ -26,18 +28,19 @@ type part struct {
 	name  string
 	src   io.ReadCloser
 	left  *int64 // what may be unpacked yet, of all parts
+	max   int64  // of this part
 	done  int64  // bytes that were unpacked
 	since int64  // the last token
 	depth int
 }
 
 // open opens a part of the package.
-func (b *workbook) open(f *zip.File) (*part, error) {
+func (b *workbook) open(f *zip.File, max int64) (*part, error) {
 	src, err := f.Open()
 	if err != nil {
 		return nil, fault.New(fault.Corrupt, "xlsx", "").On(f.Name).Because(err)
 	}
-	p := &part{ctx: b.ctx, name: f.Name, src: src, left: &b.left}
+	p := &part{ctx: b.ctx, name: f.Name, src: src, left: &b.left, max: max}
 	p.Decoder = xml.NewDecoder(p)
 	return p, nil
 }
@@ -46,6 +49,9 @@ func (b *workbook) open(f *zip.File) (*part, error) {
 func (p *part) Read(buf []byte) (int, error) {
 	if p.done-p.since > maxToken {
 		return 0, fault.New(fault.Limit, "xlsx", "more than %d bytes without a tag", maxToken)
+	}
+	if p.done > p.max {
+		return 0, fault.New(fault.Limit, "xlsx", "the part unpacks to more than %d bytes", p.max)
 	}
 	if *p.left <= 0 {
 		return 0, fault.New(fault.Limit, "xlsx", "the workbook unpacks to more than the limit")

@@ -38,7 +38,7 @@ func open(ctx context.Context, r io.ReaderAt, size int64, o *Options) (t *table,
 		}
 		err = fault.Locate(err, opts.Name, "", 0)
 	}()
-	book, err := openWorkbook(ctx, r, size, opts.MaxUnzipped)
+	book, err := openWorkbook(ctx, r, size, &opts)
 	if err != nil {
 		return nil, err
 	}

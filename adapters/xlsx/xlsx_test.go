@@ -152,8 +152,9 @@ xlsx: x.xlsx: Items!C1: the error "#REF!", want the name of a column`},
 	{name: "a sheet that is not there", types: "i32", o: Options{Sheet: "Drops"}, book: book{sheet: data(1, "")}, err: `xlsx: x.xlsx: no sheet "Drops"; there are "Items"`},
 	{name: "several sheets", types: "i32", book: book{sheets: `<sheet name="Chart" r:id="c"/><sheet name="It's" r:id="s1"/><sheet name="Other" r:id="s2"/>`, sheet: data(1, "")}, warning: "the workbook has 2 sheets, and 'It''s' is read"},
 	{name: "too much", types: "i32", o: Options{MaxUnzipped: 1000}, book: book{sheet: data(1, strings.Repeat(" ", 10000))}, err: `xlsx: x.xlsx: xl/sharedStrings.xml: the workbook unpacks to more than the limit`},
+	{name: "too many shared strings", types: "i32", o: Options{MaxShared: 1000}, book: book{strings: strings.Repeat("<si/>", 100), sheet: data(1, "")}, err: `xlsx: x.xlsx: xl/sharedStrings.xml: the shared strings take more memory than the limit`},
+	{name: "a long number format", types: "i32", book: book{styles: `<numFmts><numFmt numFmtId="164" formatCode="` + strings.Repeat("0", 5000) + `"/></numFmts>`, sheet: data(1, "")}, err: `xlsx: x.xlsx: xl/styles.xml: a number format of 5000 bytes, at most 1024`},
 	{name: "deep", types: "i32", book: book{sheet: strings.Repeat("<x>", 300)}, err: `xlsx: x.xlsx: xl/worksheets/sheet1.xml: more than 200 elements inside one another`},
-	{name: "a long token", types: "i32", book: book{sheet: data(1, strings.Repeat(" ", 20<<20))}, err: "xlsx: x.xlsx: xl/worksheets/sheet1.xml: more than 16777216 bytes without a tag"},
 }
 
 func TestRead(t *testing.T) {
@@ -182,6 +183,23 @@ func TestRead(t *testing.T) {
 	}
 }
 
+// What unpacks to much more than it can mean is refused before it takes memory.
+func TestBombs(t *testing.T) {
+	for _, c := range []struct {
+		book book
+		want string
+	}{
+		{book{styles: strings.Repeat("<x/>", 17<<20), sheet: data(1, "")}, "xlsx: xl/styles.xml: the part unpacks to more than 67108864 bytes"},
+		{book{sheet: data(1, strings.Repeat(" ", 20<<20))}, "xlsx: xl/worksheets/sheet1.xml: more than 16777216 bytes without a tag"},
+	} {
+		p := c.book.bytes(t)
+		_, _, _, err := Read(t.Context(), bytes.NewReader(p), int64(len(p)), of(t, "i32"), nil)
+		if err == nil || err.Error() != c.want || !errors.Is(err, fault.Limit) {
+			t.Errorf("%v, want %s", err, c.want)
+		}
+	}
+}
+
 func TestFormats(t *testing.T) {
 	for format, want := range map[string]style{
 		"General": plain, "0": plain, "0.00": plain, "#,##0": plain, "@": plain, `"day" 0`: plain, `0" h"`: plain, "[Red]0;[Blue]-0": plain, `0\d`: plain,
@@ -193,6 +211,18 @@ func TestFormats(t *testing.T) {
 			t.Errorf("%q is %d, want %d", format, got, want)
 		}
 	}
+}
+
+// FuzzFormat: no number format breaks the parser, or takes it long.
+func FuzzFormat(f *testing.F) {
+	for _, s := range []string{"General", "[$-409]d-mmm-yy;@", "[h]:mm:ss", "#,##0.00_);[Red](#,##0.00)", `[>=100]"x"0;h AM/PM`, "# ??/??"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, format string) {
+		if len(format) <= maxFormat {
+			formatStyle(format)
+		}
+	})
 }
 
 // Every serial of a day, and of a millisecond, is the date that was meant.
@@ -225,18 +255,25 @@ func peak(t *testing.T, p []byte, s *tcb.Schema) (rows int, bytesUsed uint64) {
 	runtime.GC()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	before := m.HeapSys - m.HeapReleased - (m.HeapIdle - m.HeapReleased)
-	o := &Options{}
-	o.Progress = func(int, int64) {
-		runtime.ReadMemStats(&m)
-		bytesUsed = max(bytesUsed, m.HeapInuse-min(before, m.HeapInuse))
-	}
-	_, rows, _, err := Read(t.Context(), bytes.NewReader(p), int64(len(p)), s, o)
+	r := &watched{r: bytes.NewReader(p), before: m.HeapInuse}
+	_, rows, _, err := Read(t.Context(), r, int64(len(p)), s, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.Progress(0, 0)
-	return rows, bytesUsed
+	return rows, r.most
+}
+
+// watched looks at the memory in use whenever it is read, every few kilobytes.
+type watched struct {
+	r            io.ReaderAt
+	before, most uint64
+}
+
+func (w *watched) ReadAt(p []byte, off int64) (int, error) {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	w.most = max(w.most, m.HeapInuse-min(w.before, m.HeapInuse))
+	return w.r.ReadAt(p, off)
 }
 
 // Two million empty cells with a style, in 200,000 rows, cost nothing to hold.
