@@ -59,7 +59,7 @@ func (g *Guess) Value(v tcb.Cell, textIsNumber, isElement bool) error {
 	}
 	can := typesOf(v, canAll&^g.not, textIsNumber)
 	if can == 0 {
-		return fault.New(fault.Invalid, "", "%q is no date", v.Text)
+		return fault.New(fault.Invalid, "", "%.60q is neither a number nor a date", v.Text)
 	}
 	g.not |= canAll &^ can
 	if g.not == canAll {
@@ -80,7 +80,11 @@ func typesOf(v tcb.Cell, in types, textIsNumber bool) types {
 		if n := numberTypes(v.Text, in); n != 0 {
 			return n
 		}
-		return canF64
+		// An integer beyond 64 bits, and forms that only a program writes.
+		if _, err := strconv.ParseFloat(v.Text, 64); err == nil && strings.Trim(v.Text, "0123456789+-.eE") == "" {
+			return canF64
+		}
+		return 0
 	case tcb.CellDate:
 		if _, err := tcb.ParseDateTime(v.Text); err == nil {
 			return canDateTime
