@@ -111,7 +111,7 @@ csvtable: x.csv: line 4, column 1 (a), element 0: no value, and elements are not
 csvtable: x.csv: line 4, column 2 (s), element 0: "a\\" has a backslash that stands for nothing; \\ is a backslash, \; the separator`},
 	{name: "decimal comma", columns: oneF, text: "f\n\"3,5\"\n", err: `csvtable: x.csv: line 2, column 1 (f): text "3,5", want a number in the range of 64-bit floats`},
 	{name: "decimal comma, declared", columns: oneF, o: Options{Options: tabular.Options{DecimalComma: true}}, text: "f\n\"3,5\"\n4\n", rows: `{"f":3.5}` + "\n" + `{"f":4.0}`},
-	{name: "decimal comma, declared, and a point", columns: oneF, o: Options{Options: tabular.Options{DecimalComma: true}}, text: "f\n1.000\n", err: `csvtable: x.csv: line 2, column 1 (f): text "1,000", want a number in the range of 64-bit floats`},
+	{name: "decimal comma, declared, and a point", columns: oneF, o: Options{Options: tabular.Options{DecimalComma: true}}, text: "f\n1.000\n", err: `csvtable: x.csv: line 2, column 1 (f): text "1.000" has a point, and numbers have a comma`},
 	{name: "blanks are text", columns: two, text: "id,s\n 1,a\n", err: `csvtable: x.csv: line 2, column 1 (id): text " 1", want a whole number of 32 bits`},
 	{name: "tags", columns: two, text: "id@1,gone#,#old@7,s@2\n1,?,?,a\n", err: `csvtable: x.csv: line 1, field 2: "gone#" carries no tag, and "s@2" does: all names carry one, or none`},
 	{name: "reserved", columns: two, text: "id@1,#old@7,s@2\n1,?,a\n", rows: `{"id":1,"s":"a"}`},

@@ -11,6 +11,9 @@ import (
 // maxRecord is the most bytes of a record: an opening quote that nothing closes must not take the whole file in.
 const maxRecord = 64 << 20
 
+// maxFields is the most fields of a record, for the same reason.
+const maxFields = 1 << 20
+
 // field is a field of a record: text[start:end].
 type field struct {
 	start, end int
@@ -130,6 +133,9 @@ func (s *records) next() error {
 			return err
 		}
 		f.end = len(s.text)
+		if len(s.fields) == maxFields {
+			return fault.New(fault.Limit, "csvtable", "a record of more than %d fields", maxFields)
+		}
 		s.fields = append(s.fields, f)
 		if last {
 			if s.err != nil && s.err != io.EOF && s.at == len(s.buf) {

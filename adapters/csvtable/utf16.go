@@ -46,6 +46,7 @@ func (w *wide) Read(p []byte) (n int, err error) {
 		return 0, io.ErrShortBuffer
 	}
 	for n+utf8.UTFMax <= len(p) && w.err == nil {
+		start := w.at
 		unit, err := w.unit()
 		if err != nil {
 			w.err = err
@@ -59,7 +60,7 @@ func (w *wide) Read(p []byte) (n int, err error) {
 				break
 			}
 			if c = utf16.DecodeRune(c, rune(second)); c == utf8.RuneError {
-				w.err = fault.New(fault.Invalid, "csvtable", "half a surrogate pair, %#04x, in UTF-16", unit).At(w.at - 4)
+				w.err = fault.New(fault.Invalid, "csvtable", "half a surrogate pair, %#04x, in UTF-16", unit).At(start)
 				break
 			}
 		}

@@ -57,8 +57,11 @@ func (g *Guess) Value(v tcb.Cell, textIsNumber, isElement bool) error {
 			return err
 		}
 	}
-	was := canAll &^ g.not
-	g.not |= canAll &^ typesOf(v, was, textIsNumber)
+	can := typesOf(v, canAll&^g.not, textIsNumber)
+	if can == 0 {
+		return fault.New(fault.Invalid, "", "%.60q is neither a number nor a date", v.Text)
+	}
+	g.not |= canAll &^ can
 	if g.not == canAll {
 		return fault.New(fault.Invalid, "", "%q is of another type than %q above it", v.Text, g.first)
 	}
@@ -77,12 +80,19 @@ func typesOf(v tcb.Cell, in types, textIsNumber bool) types {
 		if n := numberTypes(v.Text, in); n != 0 {
 			return n
 		}
-		return canF64
+		// An integer beyond 64 bits, and forms that only a program writes.
+		if _, err := strconv.ParseFloat(v.Text, 64); err == nil && strings.Trim(v.Text, "0123456789+-.eE") == "" {
+			return canF64
+		}
+		return 0
 	case tcb.CellDate:
 		if _, err := tcb.ParseDateTime(v.Text); err == nil {
 			return canDateTime
 		}
-		return canTimeSpan
+		if _, err := tcb.ParseTimeSpan(v.Text); err == nil {
+			return canTimeSpan
+		}
+		return 0
 	}
 	out := canString
 	if s := v.Text; s != "" && in&^canString != 0 {

@@ -51,7 +51,9 @@ func (r *Rows) Put(k int, v Cell) error {
 	case v.Kind == tcb.CellNull, v.Text == "" && !holdsText:
 		return r.none(k)
 	case t.Kind == tcb.Scalar:
-		r.prepare(f, &v.Cell)
+		if err := r.prepare(f, &v.Cell); err != nil {
+			return err
+		}
 		return r.b.Scalar(k, v.Cell)
 	case v.Kind != tcb.CellText:
 		return r.b.Array(k, append(r.list[:0], v.Cell))
@@ -85,7 +87,7 @@ func (r *Rows) Count() int { return r.b.Rows() }
 func (r *Rows) Columns() []*tcb.Column { return r.b.Columns() }
 
 // prepare makes the text of a value what the builder takes and keeps.
-func (r *Rows) prepare(f *tcb.Field, v *tcb.Cell) {
+func (r *Rows) prepare(f *tcb.Field, v *tcb.Cell) error {
 	switch {
 	case v.Kind != tcb.CellText:
 	case f.Type.Element == tcb.String:
@@ -93,8 +95,12 @@ func (r *Rows) prepare(f *tcb.Field, v *tcb.Cell) {
 			v.Text = r.text.Keep(v.Text)
 		}
 	case r.o.DecimalComma && isNumber(f):
+		if strings.IndexByte(v.Text, '.') >= 0 {
+			return fault.New(fault.Invalid, "", "text %.60q has a point, and numbers have a comma", v.Text)
+		}
 		v.Text = swapPoint(v.Text)
 	}
+	return nil
 }
 
 // swapPoint gives the comma the meaning of the point, and the point none: what is left for a number to refuse.
@@ -181,8 +187,8 @@ func (r *Rows) element(f *tcb.Field, raw string) (tcb.Cell, error) {
 			return v, nil
 		}
 	}
-	r.prepare(f, &v)
-	return v, nil
+	err := r.prepare(f, &v)
+	return v, err
 }
 
 // Text keeps strings in few large pieces of memory.

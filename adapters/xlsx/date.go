@@ -4,7 +4,6 @@ import (
 	"math"
 	"strings"
 
-	"github.com/spilehq/spile/fault"
 	"github.com/spilehq/spile/tcb"
 	"github.com/xuri/nfp"
 )
@@ -28,6 +27,9 @@ func builtin(id int) style {
 	}
 	return plain
 }
+
+// maxFormat is the most bytes of a number format; spreadsheets take 255 characters.
+const maxFormat = 1024
 
 // formatStyle reads a number format, "yyyy-mm-dd" for example.
 func formatStyle(format string) style {
@@ -74,13 +76,14 @@ func milliseconds(serial float64) (int64, bool) {
 	return int64(math.Round(serial * msPerDay)), true
 }
 
-// dateTicks are the ticks of a serial number in the date system of the workbook.
-func dateTicks(serial float64, from1904 bool) (int64, error) {
+// dateTicks are the ticks of a serial number in the date system of the workbook. why is "" or says what the number is
+// instead of a date.
+func dateTicks(serial float64, from1904 bool) (ticks int64, why string) {
 	ms, ok := milliseconds(serial)
 	if !ok {
-		return 0, fault.New(fault.Invalid, "", "is outside the years of dates")
+		return 0, "is outside the years of dates"
 	} else if ms < 0 {
-		return 0, fault.New(fault.Invalid, "", "is before the first day of the date system")
+		return 0, "is before the first day of the date system"
 	}
 	days := ms / msPerDay
 	const (
@@ -91,16 +94,16 @@ func dateTicks(serial float64, from1904 bool) (int64, error) {
 	case from1904:
 		days += day1904
 	case days == 60:
-		return 0, fault.New(fault.Invalid, "", "is the 29 February 1900, which never was")
+		return 0, "is the 29 February 1900, which never was"
 	case days == 0:
-		return 0, fault.New(fault.Invalid, "", "is a time of day without a date")
+		return 0, "is a time of day without a date"
 	case days < 60:
 		days += day1899 + 1
 	default:
 		days += day1899
 	}
 	if days >= day1899+maxSerial {
-		return 0, fault.New(fault.Invalid, "", "is behind the year 9999")
+		return 0, "is behind the year 9999"
 	}
-	return (days*msPerDay + ms%msPerDay) * (tcb.TicksPerSecond / 1000), nil
+	return (days*msPerDay + ms%msPerDay) * (tcb.TicksPerSecond / 1000), ""
 }

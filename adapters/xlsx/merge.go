@@ -5,11 +5,15 @@ import (
 	"cmp"
 	"encoding/xml"
 	"io"
+	"math"
 	"slices"
 	"strings"
 
 	"github.com/spilehq/spile/fault"
 )
+
+// maxMerged is the most merged ranges of a sheet; they are kept, at about a hundred bytes each.
+const maxMerged = 1 << 20
 
 // span is a range of merged cells, rows from 1 and columns from 0, both ends in it.
 type span struct {
@@ -28,7 +32,7 @@ type merged struct {
 // merges reads the merged ranges, which stand behind the rows: the rows are unpacked, and their XML is not looked at.
 // That the end of the rows was found where it is, [sheet.next] shows: it counts the same ranges.
 func (b *workbook) merges(ref *sheetRef) (*merged, error) {
-	p, err := b.open(ref.file)
+	p, err := b.open(ref.file, math.MaxInt64)
 	if err != nil {
 		return nil, err
 	}
@@ -62,6 +66,9 @@ func (b *workbook) merges(ref *sheetRef) (*merged, error) {
 		s.bottom, s.right, ok2 = position(last)
 		if !ok1 || !ok2 || s.top > s.bottom || s.left > s.right {
 			return nil, fault.New(fault.Corrupt, "xlsx", "the merged range %.40q", ref).On(p.name)
+		}
+		if len(m.spans) == maxMerged {
+			return nil, fault.New(fault.Limit, "xlsx", "more than %d merged ranges", maxMerged).On(p.name)
 		}
 		m.spans = append(m.spans, s)
 	}

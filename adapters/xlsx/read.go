@@ -38,7 +38,7 @@ func open(ctx context.Context, r io.ReaderAt, size int64, o *Options) (t *table,
 		}
 		err = fault.Locate(err, opts.Name, "", 0)
 	}()
-	book, err := openWorkbook(ctx, r, size, opts.MaxUnzipped)
+	book, err := openWorkbook(ctx, r, size, &opts)
 	if err != nil {
 		return nil, err
 	}
@@ -319,9 +319,9 @@ func (t *table) dateValue(c *cell, f *tcb.Field) (tabular.Cell, error) {
 		out.Text = string(tcb.AppendTimeSpan(nil, ms*(tcb.TicksPerSecond/1000)))
 		return out, nil
 	}
-	ticks, err := dateTicks(serial, t.book.from1904)
-	if err != nil {
-		return out, fault.New(fault.Invalid, "", "the serial number %q", c.text).Because(err)
+	ticks, why := dateTicks(serial, t.book.from1904)
+	if why != "" {
+		return out, fault.New(fault.Invalid, "", "the serial number %q %s", c.text, why)
 	}
 	p, err := tcb.AppendDateTime(nil, ticks)
 	out.Text = string(p)

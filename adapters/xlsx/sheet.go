@@ -2,6 +2,7 @@ package xlsx
 
 import (
 	"encoding/xml"
+	"math"
 	"strconv"
 	"strings"
 
@@ -48,7 +49,7 @@ type sheet struct {
 }
 
 func (b *workbook) openSheet(ref *sheetRef) (*sheet, error) {
-	p, err := b.open(ref.file)
+	p, err := b.open(ref.file, math.MaxInt64)
 	if err != nil {
 		return nil, err
 	}

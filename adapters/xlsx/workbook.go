@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/xml"
 	"io"
+	"math"
 	"path"
 	"slices"
 	"strconv"
@@ -38,6 +39,8 @@ type Options struct {
 	Merged Merged
 	// MaxUnzipped bounds the bytes that are unpacked in one run; 0: 8 GiB.
 	MaxUnzipped int64
+	// MaxShared bounds the memory of the shared strings, which are all kept; 0: 1 GiB.
+	MaxShared int64
 }
 
 func checked(o *Options) (Options, error) {
@@ -47,6 +50,9 @@ func checked(o *Options) (Options, error) {
 	}
 	if c.MaxUnzipped <= 0 {
 		c.MaxUnzipped = 8 << 30
+	}
+	if c.MaxShared <= 0 {
+		c.MaxShared = 1 << 30
 	}
 	if c.Merged > MergedFill {
 		return c, fault.New(fault.Invalid, "xlsx", "merged cells %d, want 0 to 2", c.Merged)
@@ -62,6 +68,7 @@ type workbook struct {
 	ctx      context.Context // of the run
 	files    map[string]*zip.File
 	left     int64 // what may be unpacked yet
+	shared   int64 // what shared strings may take yet
 	from1904 bool
 	sheets   []sheetRef
 	styles   []style // by the s of a cell
@@ -74,7 +81,7 @@ type sheetRef struct {
 }
 
 // openWorkbook reads all but the sheets.
-func openWorkbook(ctx context.Context, r io.ReaderAt, size, maxUnzipped int64) (*workbook, error) {
+func openWorkbook(ctx context.Context, r io.ReaderAt, size int64, o *Options) (*workbook, error) {
 	z, err := zip.NewReader(r, size)
 	if err != nil {
 		head := make([]byte, 8)
@@ -83,7 +90,7 @@ func openWorkbook(ctx context.Context, r io.ReaderAt, size, maxUnzipped int64) (
 		}
 		return nil, fault.New(fault.Corrupt, "xlsx", "no XLSX workbook").Because(err)
 	}
-	b := &workbook{ctx: ctx, files: make(map[string]*zip.File, len(z.File)), left: maxUnzipped}
+	b := &workbook{ctx: ctx, files: make(map[string]*zip.File, len(z.File)), left: o.MaxUnzipped, shared: o.MaxShared}
 	for _, f := range z.File {
 		b.files[strings.ToLower(strings.TrimPrefix(f.Name, "/"))] = f
 	}
@@ -107,7 +114,7 @@ func openWorkbook(ctx context.Context, r io.ReaderAt, size, maxUnzipped int64) (
 	for _, r := range rels {
 		switch {
 		case r.is("sharedStrings"):
-			err = b.each(r.target, "si", b.sharedString)
+			err = b.each(r.target, "si", math.MaxInt64, b.sharedString)
 		case r.is("styles"):
 			err = b.readStyles(r.target)
 		}
@@ -131,7 +138,7 @@ func (b *workbook) relations(name string) ([]related, error) {
 	if b.files[strings.ToLower(rels)] == nil {
 		return nil, nil
 	}
-	err := b.each(rels, "Relationship", func(p *part, e *xml.StartElement) error {
+	err := b.each(rels, "Relationship", maxSmall, func(p *part, e *xml.StartElement) error {
 		if attr(e, "TargetMode") == "External" {
 			return p.skip()
 		}
@@ -146,12 +153,12 @@ func (b *workbook) relations(name string) ([]related, error) {
 }
 
 // each calls f for each element of a name in a part, after its start; f reads it to the end.
-func (b *workbook) each(name, element string, f func(p *part, e *xml.StartElement) error) error {
+func (b *workbook) each(name, element string, max int64, f func(p *part, e *xml.StartElement) error) error {
 	file := b.files[strings.ToLower(name)]
 	if file == nil {
 		return fault.New(fault.Corrupt, "xlsx", "the workbook has no part %q", name)
 	}
-	p, err := b.open(file)
+	p, err := b.open(file, max)
 	if err != nil {
 		return err
 	}
@@ -173,7 +180,7 @@ func (b *workbook) each(name, element string, f func(p *part, e *xml.StartElemen
 
 // main reads the part that lists the sheets.
 func (b *workbook) main(name string, rels []related) error {
-	return b.each(name, "", func(p *part, e *xml.StartElement) error {
+	return b.each(name, "", maxSmall, func(p *part, e *xml.StartElement) error {
 		switch e.Name.Local {
 		case "workbookPr":
 			b.from1904 = isTrue(attr(e, "date1904"))
@@ -203,6 +210,10 @@ func (b *workbook) sharedString(p *part, _ *xml.StartElement) error {
 	if !ok {
 		return fault.New(fault.Invalid, "xlsx", "the shared string %d has half a surrogate pair", len(b.strings))
 	}
+	// The text, and what tells where it is: twice, since the list grows by half of it and more.
+	if b.shared -= int64(len(text)) + 32; b.shared < 0 {
+		return fault.New(fault.Limit, "xlsx", "the shared strings take more memory than the limit")
+	}
 	b.strings = append(b.strings, string(text))
 	return nil
 }
@@ -212,11 +223,15 @@ func (b *workbook) readStyles(name string) error {
 	formats := make(map[string]style)
 	inCells := false
 	var ids []string
-	err := b.each(name, "", func(p *part, e *xml.StartElement) error {
+	err := b.each(name, "", maxSmall, func(p *part, e *xml.StartElement) error {
 		switch e.Name.Local {
 		case "numFmt":
 			if !inCells { // also in dxfs, behind the styles of cells
-				formats[attr(e, "numFmtId")] = formatStyle(attr(e, "formatCode"))
+				code := attr(e, "formatCode")
+				if len(code) > maxFormat {
+					return fault.New(fault.Limit, "xlsx", "a number format of %d bytes, at most %d", len(code), maxFormat)
+				}
+				formats[attr(e, "numFmtId")] = formatStyle(code)
 			}
 		case "cellXfs":
 			inCells = true

@@ -89,14 +89,14 @@ xlsx: x.xlsx: Items!A4, column 1 (a): the number "1.2345678901234501E+18" of 16 
 	{name: "dates of 1904", types: "datetime", book: book{workbook: `<workbookPr date1904="1"/>`, sheet: data(1, row(2, `<c r="A2" s="1"><v>0</v></c>`)+row(3, `<c r="A3" s="1"><v>60</v></c>`)+row(4, `<c r="A4" s="1"><v>44562.127835648149</v></c>`))},
 		rows: "{\"a\":\"1904-01-01T00:00:00\"}\n{\"a\":\"1904-03-01T00:00:00\"}\n{\"a\":\"2026-01-02T03:04:05\"}"},
 	{name: "no dates", types: "datetime", book: book{sheet: data(1, row(2, `<c r="A2" s="1"><v>60</v></c>`)+row(3, `<c r="A3" s="2"><v>60.5</v></c>`)+row(4, `<c r="A4" s="1"><v>0.5</v></c>`)+row(5, `<c r="A5" s="1"><v>-1</v></c>`)+row(6, `<c r="A6" s="1"><v>2958466</v></c>`)+row(7, number1("A7", "46024"))+row(8, `<c r="A8" s="1"><v>x</v></c>`)+row(9, `<c r="A9" s="1"><v>1e300</v></c>`))},
-		err: `xlsx: x.xlsx: Items!A2, column 1 (a): the serial number "60": is the 29 February 1900, which never was
-xlsx: x.xlsx: Items!A3, column 1 (a): the serial number "60.5": is the 29 February 1900, which never was
-xlsx: x.xlsx: Items!A4, column 1 (a): the serial number "0.5": is a time of day without a date
-xlsx: x.xlsx: Items!A5, column 1 (a): the serial number "-1": is before the first day of the date system
-xlsx: x.xlsx: Items!A6, column 1 (a): the serial number "2958466": is behind the year 9999
+		err: `xlsx: x.xlsx: Items!A2, column 1 (a): the serial number "60" is the 29 February 1900, which never was
+xlsx: x.xlsx: Items!A3, column 1 (a): the serial number "60.5" is the 29 February 1900, which never was
+xlsx: x.xlsx: Items!A4, column 1 (a): the serial number "0.5" is a time of day without a date
+xlsx: x.xlsx: Items!A5, column 1 (a): the serial number "-1" is before the first day of the date system
+xlsx: x.xlsx: Items!A6, column 1 (a): the serial number "2958466" is behind the year 9999
 xlsx: x.xlsx: Items!A7, column 1 (a): a number "46024", want a datetime as 2026-01-02T03:04:05
 xlsx: x.xlsx: Items!A8, column 1 (a): "x" in a cell of numbers
-xlsx: x.xlsx: Items!A9, column 1 (a): the serial number "1e300": is outside the years of dates`},
+xlsx: x.xlsx: Items!A9, column 1 (a): the serial number "1e300" is outside the years of dates`},
 	{name: "dates elsewhere", types: "i32 f64 string timespan", book: book{sheet: data(4, row(2, `<c r="A2" s="1"><v>46024</v></c><c r="B2" s="2"><v>46024</v></c><c r="C2" s="1"><v>46024</v></c><c r="D2" s="1"><v>46024</v></c>`))},
 		err: `xlsx: x.xlsx: Items!A2, column 1 (a): a date "2026-01-02T00:00:00", want a whole number of 32 bits
 xlsx: x.xlsx: Items!B2, column 2 (b): a date "2026-01-02T00:00:00", want a number in the range of 64-bit floats
@@ -148,12 +148,14 @@ xlsx: x.xlsx: Items!C1: the error "#REF!", want the name of a column`},
 	{name: "cells in disorder", types: "i32", book: book{sheet: data(1, row(2, number1("B2", "1")+number1("A2", "1")))}, err: `xlsx: x.xlsx: xl/worksheets/sheet1.xml: the cell "A2" behind column 2 of row 2`},
 	{name: "a cell of another row", types: "i32", book: book{sheet: data(1, row(2, number1("A3", "1")))}, err: `xlsx: x.xlsx: xl/worksheets/sheet1.xml: the cell "A3" behind column 0 of row 2`},
 	{name: "a row too far", types: "i32", book: book{sheet: data(1, row(1048577, ""))}, err: `xlsx: x.xlsx: xl/worksheets/sheet1.xml: row 1048577, a sheet has 1048576`},
-	{name: "cut", types: "i32", book: book{part: map[string]string{"xl/worksheets/sheet1.xml": `<worksheet><sheetData><row>`}}, err: `xlsx: x.xlsx: xl/worksheets/sheet1.xml: XML syntax error on line 1: unexpected EOF`},
+	{name: "cut", types: "i32", book: book{part: map[string]string{"xl/worksheets/sheet1.xml": `<worksheet><sheetData><row>`}}, err: `xlsx: x.xlsx: xl/worksheets/sheet1.xml: the part is not complete`},
+	{name: "tags in disorder", types: "i32", book: book{sheet: `<sheetData><row></sheetData></row>`}, err: `xlsx: x.xlsx: xl/worksheets/sheet1.xml: the end tag of "sheetData", which is not open`},
 	{name: "a sheet that is not there", types: "i32", o: Options{Sheet: "Drops"}, book: book{sheet: data(1, "")}, err: `xlsx: x.xlsx: no sheet "Drops"; there are "Items"`},
 	{name: "several sheets", types: "i32", book: book{sheets: `<sheet name="Chart" r:id="c"/><sheet name="It's" r:id="s1"/><sheet name="Other" r:id="s2"/>`, sheet: data(1, "")}, warning: "the workbook has 2 sheets, and 'It''s' is read"},
 	{name: "too much", types: "i32", o: Options{MaxUnzipped: 1000}, book: book{sheet: data(1, strings.Repeat(" ", 10000))}, err: `xlsx: x.xlsx: xl/sharedStrings.xml: the workbook unpacks to more than the limit`},
+	{name: "too many shared strings", types: "i32", o: Options{MaxShared: 1000}, book: book{strings: strings.Repeat("<si/>", 100), sheet: data(1, "")}, err: `xlsx: x.xlsx: xl/sharedStrings.xml: the shared strings take more memory than the limit`},
+	{name: "a long number format", types: "i32", book: book{styles: `<numFmts><numFmt numFmtId="164" formatCode="` + strings.Repeat("0", 5000) + `"/></numFmts>`, sheet: data(1, "")}, err: `xlsx: x.xlsx: xl/styles.xml: a number format of 5000 bytes, at most 1024`},
 	{name: "deep", types: "i32", book: book{sheet: strings.Repeat("<x>", 300)}, err: `xlsx: x.xlsx: xl/worksheets/sheet1.xml: more than 200 elements inside one another`},
-	{name: "a long token", types: "i32", book: book{sheet: data(1, strings.Repeat(" ", 20<<20))}, err: "xlsx: x.xlsx: xl/worksheets/sheet1.xml: more than 16777216 bytes without a tag"},
 }
 
 func TestRead(t *testing.T) {
@@ -182,6 +184,26 @@ func TestRead(t *testing.T) {
 	}
 }
 
+// What unpacks to much more than it can mean is refused before it takes memory.
+func TestBombs(t *testing.T) {
+	if testing.Short() {
+		t.Skip("unpacks 90 MB")
+	}
+	for _, c := range []struct {
+		book book
+		want string
+	}{
+		{book{styles: strings.Repeat("<x/>", 17<<20), sheet: data(1, "")}, "xlsx: xl/styles.xml: the part unpacks to more than 67108864 bytes"},
+		{book{sheet: data(1, strings.Repeat(" ", 20<<20))}, "xlsx: xl/worksheets/sheet1.xml: more than 16777216 bytes without a tag"},
+	} {
+		p := c.book.bytes(t)
+		_, _, _, err := Read(t.Context(), bytes.NewReader(p), int64(len(p)), of(t, "i32"), nil)
+		if err == nil || err.Error() != c.want || !errors.Is(err, fault.Limit) {
+			t.Errorf("%v, want %s", err, c.want)
+		}
+	}
+}
+
 func TestFormats(t *testing.T) {
 	for format, want := range map[string]style{
 		"General": plain, "0": plain, "0.00": plain, "#,##0": plain, "@": plain, `"day" 0`: plain, `0" h"`: plain, "[Red]0;[Blue]-0": plain, `0\d`: plain,
@@ -195,25 +217,37 @@ func TestFormats(t *testing.T) {
 	}
 }
 
+// FuzzFormat: no number format breaks the parser, or takes it long.
+func FuzzFormat(f *testing.F) {
+	for _, s := range []string{"General", "[$-409]d-mmm-yy;@", "[h]:mm:ss", "#,##0.00_);[Red](#,##0.00)", `[>=100]"x"0;h AM/PM`, "# ??/??"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, format string) {
+		if len(format) <= maxFormat {
+			formatStyle(format)
+		}
+	})
+}
+
 // Every serial of a day, and of a millisecond, is the date that was meant.
 func TestSerials(t *testing.T) {
 	for i, want := range map[float64]string{1: "1900-01-01T00:00:00", 61: "1900-03-01T00:00:00", 25569: "1970-01-01T00:00:00", 2958465: "9999-12-31T00:00:00"} {
-		ticks, err := dateTicks(i, false)
+		ticks, why := dateTicks(i, false)
 		got, _ := tcb.AppendDateTime(nil, ticks)
-		if err != nil || string(got) != want {
-			t.Errorf("%g is %s, %v, want %s", i, got, err, want)
+		if why != "" || string(got) != want {
+			t.Errorf("%g is %s, %s, want %s", i, got, why, want)
 		}
 	}
 	for ms := int64(61) * msPerDay; ms < maxSerial*msPerDay; ms += 86399987654 / 7 {
 		text := strconv.FormatFloat(float64(ms)/msPerDay, 'g', 17, 64)
 		x, _ := strconv.ParseFloat(text, 64)
-		ticks, err := dateTicks(x, false)
-		if want := (ms + 693593*msPerDay) * 10000; err != nil || ticks != want {
-			t.Fatalf("%s is %d, %v, want %d", text, ticks, err, want)
+		ticks, why := dateTicks(x, false)
+		if want := (ms + 693593*msPerDay) * 10000; why != "" || ticks != want {
+			t.Fatalf("%s is %d, %s, want %d", text, ticks, why, want)
 		}
 	}
 	for _, x := range []float64{math.NaN(), math.Inf(1), math.Inf(-1), -0.5} {
-		if _, err := dateTicks(x, true); err == nil {
+		if _, why := dateTicks(x, true); why == "" {
 			t.Errorf("%g is a date", x)
 		}
 	}
@@ -225,18 +259,25 @@ func peak(t *testing.T, p []byte, s *tcb.Schema) (rows int, bytesUsed uint64) {
 	runtime.GC()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	before := m.HeapSys - m.HeapReleased - (m.HeapIdle - m.HeapReleased)
-	o := &Options{}
-	o.Progress = func(int, int64) {
-		runtime.ReadMemStats(&m)
-		bytesUsed = max(bytesUsed, m.HeapInuse-min(before, m.HeapInuse))
-	}
-	_, rows, _, err := Read(t.Context(), bytes.NewReader(p), int64(len(p)), s, o)
+	r := &watched{r: bytes.NewReader(p), before: m.HeapInuse}
+	_, rows, _, err := Read(t.Context(), r, int64(len(p)), s, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.Progress(0, 0)
-	return rows, bytesUsed
+	return rows, r.most
+}
+
+// watched looks at the memory in use whenever it is read, every few kilobytes.
+type watched struct {
+	r            io.ReaderAt
+	before, most uint64
+}
+
+func (w *watched) ReadAt(p []byte, off int64) (int, error) {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	w.most = max(w.most, m.HeapInuse-min(w.before, m.HeapInuse))
+	return w.r.ReadAt(p, off)
 }
 
 // Two million empty cells with a style, in 200,000 rows, cost nothing to hold.
