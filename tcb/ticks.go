@@ -101,7 +101,14 @@ func AppendTimeSpan(dst []byte, ticks int64) []byte {
 
 // ParseTimeSpan reads a timespan as AppendTimeSpan writes it.
 func ParseTimeSpan(s string) (ticks int64, err error) {
-	bad := fault.New(fault.Invalid, "tcb", "%q is no timespan; -1.02:03:04.5 is one: [-][d.]hh:mm:ss[.fffffff]", s)
+	ticks, ok := parseTimeSpan(s)
+	if !ok {
+		return 0, fault.New(fault.Invalid, "tcb", "%q is no timespan; -1.02:03:04.5 is one: [-][d.]hh:mm:ss[.fffffff]", s)
+	}
+	return ticks, nil
+}
+
+func parseTimeSpan(s string) (ticks int64, ok bool) {
 	rest, negative := strings.CutPrefix(s, "-")
 	clock, fraction, hasFraction := strings.Cut(rest, ":") // the days end before the first colon
 	days := "0"
@@ -111,35 +118,35 @@ func ParseTimeSpan(s string) (ticks int64, err error) {
 	fraction, rest = "", fraction
 	clock += ":" + rest
 	if !hasFraction {
-		return 0, bad
+		return 0, false
 	}
 	clock, fraction, hasFraction = strings.Cut(clock, ".")
 	var parts [3]uint64
 	fields := strings.Split(clock, ":")
 	if len(fields) != 3 || hasFraction && (fraction == "" || len(fraction) > 7) {
-		return 0, bad
+		return 0, false
 	}
 	for i, limit := range []uint64{23, 59, 59} {
 		n, err := strconv.ParseUint(fields[i], 10, 8)
 		if err != nil || len(fields[i]) != 2 || n > limit {
-			return 0, bad
+			return 0, false
 		}
 		parts[i] = n
 	}
 	d, err := strconv.ParseUint(days, 10, 24)
 	if err != nil || len(days) > 8 {
-		return 0, bad
+		return 0, false
 	}
 	f, err := strconv.ParseUint((fraction + "0000000")[:7], 10, 32)
 	if err != nil {
-		return 0, bad
+		return 0, false
 	}
 	u := d*ticksPerDay + (parts[0]*3600+parts[1]*60+parts[2])*TicksPerSecond + f
 	switch {
 	case negative && u <= 1<<63:
-		return int64(-u), nil
+		return int64(-u), true
 	case !negative && u < 1<<63:
-		return int64(u), nil
+		return int64(u), true
 	}
-	return 0, bad
+	return 0, false
 }
