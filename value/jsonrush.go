@@ -37,6 +37,9 @@ func (w *JSONWriter) rush(s *Scanner, depth int) (bool, error) {
 		b = append(b, ',')
 	}
 	for {
+		if s.rem < 0 && len(s.open) > 0 {
+			break // of indefinite length: step looks for its end, and counts keys and values
+		}
 		if s.rem == 0 {
 			if base {
 				break // the caller's container ends
