@@ -104,14 +104,18 @@ func (n Node) Kind(ctx context.Context) (value.Kind, error) {
 const peekSize = 64
 
 // Peek reads the first bytes of the values of many nodes of one reader with few requests, so that [Node.Kind] and
-// [Node.Len] of them read nothing more. It changes the nodes in place.
+// [Node.Len] of them read nothing more. Of values that are shorter than a request is worth (Cost.Gap of the object) it
+// reads all, so that nothing of them is read again. It changes the nodes in place, and not at all when it fails.
 func Peek(ctx context.Context, nodes []Node) error {
 	var ranges []source.Range
 	var wanted []int
 	for i, n := range nodes {
-		if n.e.hasRange && n.e.children == 0 && n.data == nil && n.peek == nil {
-			start := n.r.payload + n.e.start
-			ranges = append(ranges, source.Range{Start: start, End: min(n.r.payload+n.e.end, start+peekSize)})
+		if n.e.hasRange && n.e.children == 0 && n.data == nil && n.peek == nil && n.r.head == nil {
+			start, end := n.r.payload+n.e.start, n.r.payload+n.e.end
+			if end-start > max(peekSize, n.r.s.obj.Cost().Gap) {
+				end = start + peekSize
+			}
+			ranges = append(ranges, source.Range{Start: start, End: end})
 			wanted = append(wanted, i)
 		}
 	}
@@ -124,7 +128,11 @@ func Peek(ctx context.Context, nodes []Node) error {
 		return err
 	}
 	for k, i := range wanted {
-		nodes[i].peek = heads[k]
+		if n := &nodes[i]; int64(len(heads[k])) == n.e.end-n.e.start {
+			n.data = heads[k]
+		} else {
+			n.peek = heads[k]
+		}
 	}
 	return nil
 }

@@ -272,12 +272,17 @@ func (v *survey) take(b *tocBuilder) error {
 // with a table of contents behind it, then any whole value, then what breaks last.
 func (w *wreck) surveyAll() (best *survey, err error) {
 	rank := -1
+	var deep *fault.Error // of bytes that nest too deep, which may be for they are of the other codec
 	for _, c := range w.codecs {
 		limit := w.size
 		if w.headerOK && w.tocAt(w.h.tocStart, c) {
 			limit = w.h.tocStart
 		}
 		v, err := w.survey(c, limit)
+		if f, ok := err.(*fault.Error); ok && errors.Is(err, fault.Limit) {
+			deep = f
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -291,6 +296,9 @@ func (w *wreck) surveyAll() (best *survey, err error) {
 		if r > rank || r == rank && v.end > best.end {
 			best, rank = v, r
 		}
+	}
+	if deep != nil && (best == nil || rank == 0 && best.end < deep.Offset-w.start) {
+		return nil, deep
 	}
 	return best, nil
 }

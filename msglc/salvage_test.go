@@ -335,6 +335,29 @@ func TestRepairCombined(t *testing.T) {
 }
 
 // TestSalvageOverlap salvages archives of archives that are listed ten times each.
+// TestSalvageGuess has plain values that break off. One is MessagePack that nests too deep when it is read as CBOR, where
+// each 91 is an array of 17; the other nests too deep as it is.
+func TestSalvageGuess(t *testing.T) {
+	records := bytes.Repeat([]byte{0x91, 1}, 15)
+	for range 3 {
+		records = append([]byte{0x9f}, bytes.Repeat(records, 15)...)
+	}
+	for _, c := range []struct {
+		payload []byte
+		codec   value.Codec
+		want    error
+	}{
+		{records[:len(records)-1], 0, nil},
+		{records[:len(records)-1], value.CBOR, fault.Limit},
+		{bytes.Repeat([]byte{0x91}, 2000), 0, fault.Limit},
+	} {
+		report, err := Salvage(t.Context(), new(buffer), source.Memory("x", c.payload), &WriteOptions{Codec: c.codec})
+		if !errors.Is(err, c.want) || err == nil && (report.Codec != value.Msgpack || len(report.Breaks) != 1) {
+			t.Errorf("% x…: %v, %v, want %v", c.payload[:4], report, err, c.want)
+		}
+	}
+}
+
 func TestSalvageOverlap(test *testing.T) {
 	file := dumps(test, int64(1), nil)
 	for range 13 {

@@ -4,7 +4,8 @@ import (
 	"bytes"
 	"context"
 	"errors"
-
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/spilehq/spile/fault"
@@ -116,6 +117,105 @@ func TestCost(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestManySmall pins the reads that a walk over short records takes: they are read together.
+func TestManySmall(t *testing.T) {
+	const c, records = value.Msgpack, 20000
+	p := value.AppendString(value.AppendMapHeader(nil, c, 2), c, "meta")
+	p = value.AppendArrayHeader(value.AppendString(value.AppendString(p, c, "text"), c, "records"), c, records)
+	for i := range records {
+		p = value.AppendInt(value.AppendString(value.AppendMapHeader(p, c, 2), c, "id"), c, int64(i))
+		p = value.AppendString(value.AppendString(p, c, "label"), c, "a record of some forty bytes")
+	}
+	path := filepath.Join(t.TempDir(), "records.msg")
+	if err := os.WriteFile(path, document(t, c, p, msglc.WriteOptions{}), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		program  string
+		requests int64 // at most; the table of contents is 6 of them
+		bytes    int64 // at most
+	}{
+		{`[.records[].id] | add`, 100, 1400 << 10},
+		{`.records | map(.id) | length`, 100, 1400 << 10},
+		{`[.records[] | select(.id == 19999)] | length`, 100, 1400 << 10},
+		{`.records[100:10000] | map(.id) | add`, 55, 800 << 10},
+		{`[.records[100:10000] | .[] | .id] | add`, 55, 800 << 10},
+		{`.records[100:10000] | sort_by(.id) | .[0].id`, 55, 800 << 10},
+		{`first(.records[]) | .id`, 4, 90 << 10},
+		{`first(.records[] | select(.id == 100)) | .id`, 12, 120 << 10},
+		{`isempty(.records[])`, 3, 90 << 10},
+		{`.meta`, 4, 90 << 10},
+	} {
+		t.Run(test.program, func(t *testing.T) {
+			r, got := openMetered(t, path, 0)
+			query(t, r, test.program)
+			if n := got(); n.Requests > test.requests || n.Bytes > test.bytes {
+				t.Errorf("%d requests of %d bytes, at most %d of %d are due", n.Requests, n.Bytes, test.requests, test.bytes)
+			}
+		})
+	}
+}
+
+// TestAheadOfBudget has a budget end a walk where it ends one that reads nothing ahead, or before a read of more.
+func TestAheadOfBudget(t *testing.T) {
+	const c, records = value.Msgpack, 5000
+	p := value.AppendArrayHeader(nil, c, records)
+	for range records {
+		p = value.AppendString(p, c, "a record of some forty bytes or not quite")
+	}
+	path := filepath.Join(t.TempDir(), "records.msg")
+	if err := os.WriteFile(path, document(t, c, p, msglc.WriteOptions{}), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	whole, spent := openMetered(t, path, 0)
+	if n, err := results(t, whole, `.[]`); n != records || err != nil {
+		t.Fatalf("%d results, %v", n, err)
+	}
+	short, _ := openMetered(t, path, spent().Bytes/2)
+	n, err := results(t, short, `.[]`)
+	if !errors.Is(err, fault.Limit) || n < 100 || n >= records {
+		t.Errorf("%d results, then %v", n, err)
+	}
+}
+
+func openMetered(t *testing.T, path string, maxBytes int64) (*msglc.Reader, func() source.Receipt) {
+	obj, err := source.OpenFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	meter := &source.Meter{MaxBytes: maxBytes}
+	r, err := msglc.Open(t.Context(), meter.Object(obj), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.Close() })
+	return r, meter.Receipt
+}
+
+func query(t *testing.T, r *msglc.Reader, program string) {
+	if _, err := results(t, r, program); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// results runs a program to its end, or to its error, and counts what it gives.
+func results(t *testing.T, r *msglc.Reader, program string) (n int, err error) {
+	q, err := Compile(program, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for result, err := range q.Run(t.Context(), r.Root(), nil) {
+		if err == nil {
+			err = result.WriteJSON(new(bytes.Buffer))
+		}
+		if err != nil {
+			return n, err
+		}
+		n++
+	}
+	return n, nil
 }
 
 func TestMaxDecode(t *testing.T) {

@@ -37,7 +37,7 @@ func (p *place) decode() (any, error) {
 	if p.sliced {
 		var b *budget
 		if b, err = p.run.budget(p.node); err == nil {
-			p.value, err = p.run.readList(window(p.node.Children(p.run.ctx), p.from, p.to), b)
+			p.value, err = p.run.readList(p.run.together(window(p.node.Children(p.run.ctx), p.from, p.to)), b)
 		}
 	} else {
 		p.value, err = p.run.read(p.node, nil)

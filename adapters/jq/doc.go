@@ -14,7 +14,8 @@
 // limit(n; f), label, try, as, reduce and foreach, {…}, […], map(f), any, all, isempty, string interpolation and
 // operators; length, keys, type and has(k) of a place look at the table alone where they can. What needs its input
 // decoded: every other function, functions that the program defines, "..", assignments and path(f). [] yields one place
-// after another, so memory is that of one child, unless the program collects them.
+// after another, so memory is that of one child, unless the program collects them. Short children are read together,
+// 1 MiB at most and no more than twice what is used.
 //
 // The result is that of jq on the JSON text of the document, with the options that the text was made with: bytes are
 // base64url strings, timestamps are RFC 3339 strings, and a float of 32 bits is the number that its shortest text says.

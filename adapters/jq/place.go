@@ -243,6 +243,7 @@ func (p *place) each(shape value.Kind) (func() (any, bool), error) {
 	if err != nil {
 		return nil, err
 	}
+	next = r.ahead(next)
 	return func() (any, bool) {
 		n, err, ok := next()
 		if !ok {
@@ -296,6 +297,73 @@ func (p *place) nodes(shape value.Kind, size int64, children iter.Seq2[msglc.Nod
 		all = all[1:]
 		return n, nil, true
 	}, nil
+}
+
+// A walk over children reads short ones together, since a read costs more than their bytes: maxAheadNode is about what a
+// read of a file is worth (16 KiB; its reader decides with what it knows), maxAhead bounds what is held in memory.
+const (
+	maxAheadNodes = 256
+	maxAheadNode  = 16 << 10
+	maxAhead      = 1 << 20
+)
+
+// ahead gives the same nodes, of which it has read the short ones some at a time. How many doubles from one on, so that a
+// program that looks at the first few reads no more than twice what it uses. When such a read fails, because of a budget
+// for one, each node is left to be read when it is used: what comes before the error is found as without ahead.
+func (r *run) ahead(next func() (msglc.Node, error, bool)) func() (msglc.Node, error, bool) {
+	var ready []msglc.Node
+	var failed error
+	ended, want := false, 1
+	return func() (msglc.Node, error, bool) {
+		if len(ready) == 0 && !ended {
+			ready, failed, ended = r.fill(next, want)
+			want = min(2*want, maxAheadNodes)
+		}
+		if len(ready) > 0 {
+			n := ready[0]
+			ready[0] = msglc.Node{} // its bytes are not held longer than they are used
+			ready = ready[1:]
+			return n, nil, true
+		}
+		err := failed
+		failed = nil
+		return msglc.Node{}, err, err != nil
+	}
+}
+
+// together is ahead for a walk that goes to its end.
+func (r *run) together(children iter.Seq2[msglc.Node, error]) iter.Seq2[msglc.Node, error] {
+	return func(yield func(msglc.Node, error) bool) {
+		next := r.ahead(r.pull(children))
+		for n, err, ok := next(); ok && yield(n, err) && err == nil; {
+			n, err, ok = next()
+		}
+	}
+}
+
+// fill takes up to n nodes, and reads the short ones when they are more than one.
+func (r *run) fill(next func() (msglc.Node, error, bool), n int) (nodes []msglc.Node, failed error, ended bool) {
+	var short []msglc.Node
+	var at []int
+	for total := int64(0); len(nodes) < n && total < maxAhead; {
+		node, err, ok := next()
+		if err != nil || !ok {
+			failed, ended = err, true
+			break
+		}
+		if rng, whole := node.Range(); whole {
+			if total += rng.Len(); rng.Len() <= maxAheadNode {
+				short, at = append(short, node), append(at, len(nodes))
+			}
+		}
+		nodes = append(nodes, node)
+	}
+	if len(short) > 1 && msglc.Peek(r.ctx, short) == nil {
+		for k, i := range at {
+			nodes[i] = short[k]
+		}
+	}
+	return nodes, failed, ended
 }
 
 // take takes the bytes of a child from those of the list or map around it, of which left are left. Children never have

@@ -2,6 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"io/fs"
 	"strings"
 	"sync"
 
@@ -39,6 +42,9 @@ With --append the documents are added to the combined file OUT, which keeps its 
 		},
 	}
 	in.add(cmd.Flags())
+	cmd.Flags().Lookup("format").Usage = "the format of each FILE, which must be msglc; found from its content otherwise"
+	cmd.Flags().Lookup("magic").Usage = "the magic of every FILE and of OUT, 1 to 30 bytes (msglc-2024); pack gives a document another"
+	cmd.Flags().Lookup("offset").Usage = "where the document starts in each FILE, in bytes"
 	w.addOutput(cmd.Flags())
 	w.addCodec(cmd.Flags(), "the codec of the table of contents (msgpack)")
 	cmd.Flags().BoolVar(&w.appends, "append", false, "add to the combined file OUT")
@@ -64,6 +70,14 @@ func parsePart(arg string) part {
 		return part{file: arg}
 	}
 	return part{name, true, file}
+}
+
+// missing is the error of a file that was not opened, with the rule that may have made its name one of no file.
+func (p part) missing(err error, arg string) error {
+	if p.named && errors.Is(err, fs.ErrNotExist) {
+		return advised{err, fmt.Sprintf("the first = of %q ended a name: ./ in front of a path with = keeps it whole", arg)}
+	}
+	return err
 }
 
 func parseParts(args []string) ([]part, error) {
@@ -107,7 +121,7 @@ func (e *env) combine(ctx context.Context, args []string, in *sourceFlags, w *wr
 	for i, p := range given {
 		obj, err := e.bytes(ctx, p.file, in)
 		if err != nil {
-			return err
+			return p.missing(err, args[i])
 		}
 		if obj.Version() != "" { // a file, which can be opened again
 			obj = one.take(obj, func() (source.Object, error) { return e.bytes(ctx, p.file, in) })
@@ -116,7 +130,7 @@ func (e *env) combine(ctx context.Context, args []string, in *sourceFlags, w *wr
 		defer obj.Close()
 		f := in.format
 		if f == anyFormat {
-			if f, err = detect(ctx, obj, int64(in.offset), in.magic); err != nil {
+			if f, err = detect(ctx, obj, int64(in.offset), in.reads()); err != nil {
 				return named(err, obj.Name())
 			}
 		}

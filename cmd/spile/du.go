@@ -20,8 +20,9 @@ func newDu(e *env) *cobra.Command {
 		Use:   "du FILE [PATH] [flags]",
 		Short: "Show where the bytes are, largest first",
 		Long: `Du shows how many bytes of the file the values below PATH, or below the root, take, largest first. It reads the
-table of contents alone and no payload, so it takes the same time for a file of any size. Values without an entry of
-their own are counted in the value around them. Of a JSON file the bytes are those of its CBOR form.
+part of the table of contents that leads to PATH and what is below it there, and no payload: the time grows with the
+table, not with the payload. Values without an entry of their own are counted in the value around them. Of a JSON file
+the bytes are those of its CBOR form.
 
 The line (other) is what belongs to none of the values listed: the heads of lists and maps, keys, values without an
 entry, the header of the file. A sidecar is a file of its own: its line is not in the total.`,

@@ -100,12 +100,13 @@ func (m *magicFlag) Set(text string) error {
 
 func (m *magicFlag) String() string { return string(*m) }
 
-func (m *magicFlag) Type() string { return "text" }
+func (m *magicFlag) Type() string { return "TEXT" }
 
 // sourceFlags say how the file arguments of a verb are read.
 type sourceFlags struct {
 	format format
-	magic  magicFlag
+	magic  magicFlag // of documents that are read, and of those that are written
+	from   magicFlag // of those that are read, where the verb has the flag and it is given
 	offset size
 	depth  int
 	mmap   bool
@@ -119,7 +120,7 @@ type sourceFlags struct {
 }
 
 func (f *sourceFlags) add(flags *pflag.FlagSet) {
-	flags.Var(&choice[format]{&f.format, formatNames, allFormats}, "format", "the format of FILE, found from its content otherwise")
+	flags.Var(&choice[format]{&f.format, formatNames, allFormats}, "format", "the format of FILE, found from its content otherwise; tcb is a table, series an artifact, which this version does not read yet")
 	flags.Var(&f.magic, "magic", "the magic of documents, 1 to 30 bytes (msglc-2024)")
 	flags.Var(&f.offset, "offset", "where the document starts in FILE, in bytes")
 	flags.IntVar(&f.depth, "depth", value.DefaultDepth, "how deep lists, maps and tags may be nested, `N` levels, 10000 at most")
@@ -140,10 +141,24 @@ func (f *sourceFlags) check() error {
 	return nil
 }
 
+// addFrom adds the flag of verbs that give a document a new magic.
+func (f *sourceFlags) addFrom(flags *pflag.FlagSet) {
+	flags.Var(&f.from, "from-magic", "the magic of the document that is read, where it is not that of --magic")
+	flags.Lookup("magic").Usage = "the magic of the document that is written and, without --from-magic, of one that is read, 1 to 30 bytes (msglc-2024)"
+}
+
+// reads is the magic of documents that are read.
+func (f *sourceFlags) reads() magicFlag {
+	if f.from != nil {
+		return f.from
+	}
+	return f.magic
+}
+
 func (f *sourceFlags) limits() value.Limits { return value.Limits{Depth: f.depth} }
 
 func (f *sourceFlags) options() *msglc.Options {
-	return &msglc.Options{Magic: f.magic, Offset: int64(f.offset), Limits: f.limits()}
+	return &msglc.Options{Magic: f.reads(), Offset: int64(f.offset), Limits: f.limits()}
 }
 
 // writeFlags say what document a verb writes, and where.
@@ -161,7 +176,7 @@ type writeFlags struct {
 // addOutput adds -o alone.
 func (f *writeFlags) addOutput(flags *pflag.FlagSet) {
 	f.threshold, f.trivial = unlimited, unlimited
-	flags.StringVarP(&f.output, "output", "o", "", "the file to write, - for standard output")
+	flags.StringVarP(&f.output, "output", "o", "", "the file `OUT` to write, - for standard output; one that is there is replaced when the new one is complete")
 }
 
 // addCodec adds --codec.
@@ -171,7 +186,7 @@ func (f *writeFlags) addCodec(flags *pflag.FlagSet, text string) {
 
 // addTOC adds the flags, behind those of addOutput, that shape a table of contents.
 func (f *writeFlags) addTOC(flags *pflag.FlagSet) {
-	flags.Var(&f.threshold, "threshold", "bytes from which a list or map has an entry in the table of contents (8192)")
+	flags.Var(&f.threshold, "threshold", "bytes from which the children of a list or map have entries in the table of contents (8192); below 20 it lowers --trivial, too")
 	flags.Var(&f.trivial, "trivial", "bytes up to which a value is worth no entry (20)")
 	flags.Var(&choice[msglc.NumericRule]{
 		&f.numeric, []string{"plain", "floats", "numbers"},

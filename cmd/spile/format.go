@@ -139,8 +139,60 @@ func detectPlain(ctx context.Context, obj source.Object, at int64) (format, erro
 	if isBrokenJSON(head[:min(len(head), sniffSize)]) {
 		return formatJSON, nil
 	}
-	return 0, unknown(obj, at, "begins with % x, which is no msglc, tcb, series or JSON; as msgpack: %s; as cbor: %s",
+	if packed := foreign(head); packed != "" {
+		return 0, unknown(obj, at, "%s", packed)
+	}
+	if isText(head[:min(len(head), sniffSize)]) {
+		return 0, unknown(obj, at, "text that is no JSON, it begins with %s", quoted(beginning(head)))
+	}
+	return 0, unknown(obj, at, "no document, table or JSON; it begins with % x; as msgpack: %s; as cbor: %s",
 		head[:min(8, len(head))], seen(asMsgpack, at), seen(asCBOR, at))
+}
+
+// foreigners are the formats of other tools that are told by how they begin, and what to do with them.
+var foreigners = []struct{ start, text string }{
+	{"\x1f\x8b", "compressed by gzip; gzip -dc FILE | spile VERB - reads it"},
+	{"\x28\xb5\x2f\xfd", "compressed by zstd; zstd -dc FILE | spile VERB - reads it"},
+	{"\xfd7zXZ\x00", "compressed by xz; xz -dc FILE | spile VERB - reads it"},
+	{"BZh", "compressed by bzip2; bzip2 -dc FILE | spile VERB - reads it"},
+	{"PK\x03\x04", "a zip archive; unzip -p FILE NAME | spile VERB - reads a file in it, and spile table build an XLSX workbook"},
+	{"PAR1", "a Parquet file, which spile writes and does not read"},
+	{"ARROW1", "an Arrow file, which spile writes and does not read"},
+}
+
+// foreign says what a head is that is one of another tool's format, "" for others.
+func foreign(head []byte) string {
+	for _, f := range foreigners {
+		if bytes.HasPrefix(head, []byte(f.start)) {
+			return f.text
+		}
+	}
+	return ""
+}
+
+// isText reports whether the head of a file is UTF-8 text without control characters, as far as it goes.
+func isText(head []byte) bool {
+	head = bytes.TrimPrefix(head, []byte("\xef\xbb\xbf"))
+	for range utf8.UTFMax - 1 { // it may end within a character
+		if r, n := utf8.DecodeLastRune(head); r != utf8.RuneError || n != 1 {
+			break
+		}
+		head = head[:len(head)-1]
+	}
+	return len(head) > 0 && utf8.Valid(head) && !bytes.ContainsFunc(head, func(r rune) bool {
+		return r < ' ' && !strings.ContainsRune("\t\n\v\f\r\x1b", r) || r == 0x7f
+	})
+}
+
+// beginning is what a message shows of a text: the start of its first line.
+func beginning(text []byte) string {
+	const most = 24
+	line, _, _ := bytes.Cut(text, []byte("\n"))
+	s := strings.ToValidUTF8(string(line[:min(len(line), most)]), "")
+	if len(line) > most {
+		s += "…"
+	}
+	return s
 }
 
 // seen is what a scan that started at an offset came upon.

@@ -29,8 +29,15 @@ func TestDetect(t *testing.T) {
 		{"tcb", "TCB\x00\x01\x00", formatTCB, ""},
 		{"series", "GTSERIES\x01", formatSeries, ""},
 		{"nothing", "", 0, "nothing there"},
-		{"text", "Hello, world\n", 0, "begins with 48 65 6c 6c"},
+		{"text", "Hello, world\n", 0, `text that is no JSON, it begins with "Hello, world"`},
 		{"zeros", strings.Repeat("\x00", 100), 0, "begins with 00 00"},
+
+		{"gzip", "\x1f\x8b\x08\x00", 0, "unknown format: compressed by gzip; gzip -dc FILE"},
+		{"zstd", "\x28\xb5\x2f\xfd\x00", 0, "compressed by zstd"},
+		{"zip", "PK\x03\x04", 0, "a zip archive"},
+		{"long text", strings.Repeat("é", 1<<16), 0, `it begins with "éééééééééééé…"`},
+		{"text behind a mark", "\xef\xbb\xbfa,b\r\n1,2\r\n", 0, "text that is no JSON"},
+		{"no text", "Hello, \x00", 0, "no document, table or JSON; it begins with 48 65 6c 6c"},
 
 		{"json object", `{"a": 1}`, formatJSON, ""},
 		{"json behind blanks", " \r\n\t[1, 2]\n", formatJSON, ""},

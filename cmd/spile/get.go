@@ -2,9 +2,13 @@ package main
 
 import (
 	"context"
+	"errors"
+	"regexp"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/spilehq/spile/fault"
 	"github.com/spilehq/spile/msglc"
 	"github.com/spilehq/spile/value"
 )
@@ -23,8 +27,13 @@ In a table a path is a row, 17 or -1, a cell, 17/label, a column, */label, or a 
 column goes by the name that --schema gives it, or by its tag. Of a column only its own bytes are read.
 
 ` + pathHelp,
-		Example:           `  echo '{"runs":[{"energy":-1.5},{"energy":-2.5}]}' | spile get - runs/-1/energy`,
-		Args:              arguments(2, -1),
+		Example: `  echo '{"runs":[{"energy":-1.5},{"energy":-2.5}]}' | spile get - runs/-1/energy`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				return usagef("PATH is missing: '' is the root, and spile cat prints all of a file")
+			}
+			return arguments(2, -1)(cmd, args)
+		},
 		ValidArgsFunction: completePath(e, &in),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return e.get(cmd.Context(), args[0], args[1:], &in, &out)
@@ -70,9 +79,9 @@ func (e *env) printValues(ctx context.Context, file string, paths []string, in *
 		return err
 	}
 	var losses value.Losses
-	for _, p := range parsed {
+	for i, p := range parsed {
 		if err := e.printValue(ctx, d, p, out, &losses); err != nil {
-			return err
+			return asGiven(err, paths[i], p)
 		}
 	}
 	e.losses(d.name, &losses)
@@ -137,7 +146,49 @@ func (e *env) node(ctx context.Context, args []string, in *sourceFlags) (msglc.P
 	n, err := d.Find(ctx, path)
 	if err != nil {
 		d.Close()
-		return nil, nil, n, named(err, d.name)
+		return nil, nil, n, asGiven(named(err, d.name), textOf(args), path)
 	}
 	return path, d, n, nil
 }
+
+// asGiven is the error about a path with the path as it was given: a JSON Pointer stays one. It says how paths are
+// written where one looks like those of other tools.
+func asGiven(err error, text string, p msglc.Path) error {
+	f, ok := errors.AsType[*fault.Error](err)
+	if !ok || len(p) == 0 {
+		return err
+	}
+	if strings.HasPrefix(text, "/") {
+		steps := strings.Split(text, "/")
+		for k := len(p); k > 0 && len(steps) == len(p)+1; k-- {
+			if f.Where == p[:k].String() {
+				f.Where = strings.Join(steps[:k+1], "/")
+				break
+			}
+		}
+		return err
+	}
+	if other := slashed(text); errors.Is(err, fault.NotFound) && other != text {
+		return advised{err, "steps are separated by /, as in " + other}
+	}
+	return err
+}
+
+// slashed is a path with dots and brackets, as of jq, with slashes; a path with none of these, and one that has slashes
+// and no brackets, stays as it is.
+func slashed(text string) string {
+	if strings.Contains(text, "/") && !brackets.MatchString(text) || strings.Contains(text, "{") {
+		return text
+	}
+	steps := brackets.ReplaceAllString(text, "/$1")
+	if !strings.Contains(text, "/") {
+		steps = strings.ReplaceAll(steps, ".", "/")
+	}
+	if steps = strings.Trim(steps, "/"); steps == "" || strings.Contains(steps, "//") {
+		return text
+	}
+	return steps
+}
+
+// brackets are an index as most languages write it.
+var brackets = regexp.MustCompile(`\[["']?([^\[\]"']+)["']?\]`)

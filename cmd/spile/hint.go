@@ -16,7 +16,17 @@ var hints = []struct{ pattern, flag, text string }{
 	{`budget of \d+ requests: `, "max-requests", "--max-requests sets it"},
 	{`budget of 0: `, "max-bytes", "--max-bytes or --max-requests sets it"},
 	{` more bytes decoded, `, "max-decode", "--max-decode sets it"},
+	{`; --magic names it \(offset|; --magic names it$`, "from-magic", "--from-magic, where the output has another"},
+	{`read it without the sidecar`, "no-sidecar", "--no-sidecar does that"},
 }
+
+// advised is an error with what to do about it.
+type advised struct {
+	error
+	text string
+}
+
+func (a advised) Unwrap() error { return a.error }
 
 // permits name the flag for what an option of the library permits.
 var permits = map[value.Permit]struct{ flag, text string }{
@@ -32,15 +42,21 @@ var permits = map[value.Permit]struct{ flag, text string }{
 // hinted is the message of an error with the flag that helps, before its offset.
 func (e *env) hinted(err error) string {
 	text := message(err)
-	hint := func(flag, help string) string {
-		if e.flags == nil || e.flags.Lookup(flag) == nil {
-			return text
-		}
+	with := func(help string) string {
 		end := len(text)
 		if i := strings.LastIndex(text, " (offset "); i >= 0 && strings.HasSuffix(text, ")") {
 			end = i
 		}
 		return text[:end] + "; " + help + text[end:]
+	}
+	hint := func(flag, help string) string {
+		if e.flags == nil || e.flags.Lookup(flag) == nil {
+			return text
+		}
+		return with(help)
+	}
+	if a, ok := errors.AsType[advised](err); ok {
+		return with(a.text)
 	}
 	if p, ok := errors.AsType[value.Permit](err); ok {
 		return hint(permits[p].flag, permits[p].text)

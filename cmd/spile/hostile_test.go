@@ -15,7 +15,7 @@ import (
 // everyVerb are command lines that read FILE and, some of them, write OUT.
 var everyVerb = []string{
 	"info FILE", "ls FILE", "get FILE a", "cat FILE", "du --levels 5 FILE", "toc FILE", "verify FILE", "verify --deep FILE",
-	"unpack FILE -o OUT", "extract FILE a -o OUT", "pack FILE -o OUT", "index FILE -o OUT", "index --sidecar FILE -o OUT",
+	"unpack FILE -o OUT", "extract FILE a -o OUT", "pack FILE -o OUT", "index FILE -o OUT", "index --sidecar FILE -o TOC",
 	"combine FILE FILE -o OUT", "repair FILE -o OUT", "salvage FILE -o OUT", "query FILE .a",
 }
 
@@ -32,6 +32,8 @@ func tryEveryVerb(t *testing.T, file string) {
 				args[i] = file
 			case "OUT":
 				args[i], writes = filepath.Join(dir, "out"), true
+			case "TOC":
+				args[i], writes = filepath.Join(dir, filepath.Base(file)+".toc"), true
 			}
 		}
 		begun := time.Now()
@@ -57,7 +59,9 @@ func tryEveryVerb(t *testing.T, file string) {
 		if wrote := len(left) > 0; wrote != (writes && !failed) {
 			t.Errorf("%s: status %d, and the folder holds %v", line, status, left)
 		}
-		os.Remove(filepath.Join(dir, "out"))
+		for _, f := range left {
+			os.Remove(filepath.Join(dir, f.Name()))
+		}
 	}
 }
 

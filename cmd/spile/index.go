@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -19,9 +21,10 @@ func newIndex(e *env) *cobra.Command {
 		Long: `Index makes a document of an existing MessagePack or CBOR file in one pass. The bytes of the file become the payload as
 they are.
 
-With --sidecar the file is left alone: the table of contents alone is written, to a file beside it whose name every
-reading verb looks for, or to OUT. It holds for this version of the file: reading verbs refuse it when the size, or
-the first or last 64 KiB, are others.`,
+With --sidecar the file is left alone: the table of contents alone is written, to INPUT.toc, the name that every reading
+verb looks for. It holds for this version of the file: reading verbs refuse it when the size, or the first or last
+64 KiB, are others. With -o it goes to another folder, for a copy of INPUT there; the name stays, as under another one
+no verb would find it.`,
 		Example:           `  printf '\203\001\002\003' > list.cbor && spile index --sidecar list.cbor && spile get list.cbor 1`,
 		Args:              arguments(1, 1),
 		ValidArgsFunction: completeFiles(1),
@@ -30,6 +33,7 @@ the first or last 64 KiB, are others.`,
 		},
 	}
 	in.add(cmd.Flags())
+	cmd.Flags().Lookup("magic").Usage = "the magic of the document OUT, 1 to 30 bytes (msglc-2024)"
 	w.addOutput(cmd.Flags())
 	w.addCodec(cmd.Flags(), "the codec of INPUT, found from its content otherwise")
 	w.addTOC(cmd.Flags())
@@ -41,15 +45,13 @@ func (e *env) index(ctx context.Context, file string, in *sourceFlags, w *writeF
 	if err := in.check(); err != nil {
 		return err
 	}
-	if w.sidecar && w.output == "" {
-		if file == "-" {
-			return usagef("standard input has no place beside it: --sidecar wants -o OUT here")
-		}
-		path, err := localPath(file)
-		if err != nil {
+	switch {
+	case w.sidecar:
+		if err := w.besides(file); err != nil {
 			return err
 		}
-		w.output = msglc.SidecarName(path)
+	case w.output == "":
+		return usagef("-o OUT or --sidecar is missing")
 	}
 	if err := w.check(); err != nil {
 		return err
@@ -70,6 +72,30 @@ func (e *env) index(ctx context.Context, file string, in *sourceFlags, w *writeF
 	})
 }
 
+// besides makes the sidecar of a file the output, or checks that the output has the name of a sidecar of it.
+func (w *writeFlags) besides(file string) error {
+	if file == "-" {
+		switch {
+		case w.output == "":
+			return usagef("standard input has no place beside it: --sidecar wants -o OUT here")
+		case w.output != "-" && !strings.HasSuffix(w.output, msglc.SidecarName("")):
+			return usagef("a sidecar is found by its name alone, that of its file with %s behind it: %s does not end so", msglc.SidecarName(""), w.output)
+		}
+		return nil
+	}
+	path, err := localPath(file)
+	if err != nil {
+		return err
+	}
+	switch name := filepath.Base(msglc.SidecarName(path)); {
+	case w.output == "":
+		w.output = msglc.SidecarName(path)
+	case w.output != "-" && filepath.Base(w.output) != name:
+		return usagef("a sidecar is found by its name alone: -o can name another folder, but the name must be %s", name)
+	}
+	return nil
+}
+
 // plainInput settles the codec of a MessagePack or CBOR input, and goes to where its value starts.
 func (e *env) plainInput(ctx context.Context, obj source.Object, in *sourceFlags, w *writeFlags) (source.Object, error) {
 	f := in.format
@@ -78,7 +104,7 @@ func (e *env) plainInput(ctx context.Context, obj source.Object, in *sourceFlags
 	}
 	if f == anyFormat {
 		var err error
-		if f, err = detect(ctx, obj, int64(in.offset), in.magic); err != nil {
+		if f, err = detect(ctx, obj, int64(in.offset), in.reads()); err != nil {
 			return nil, named(err, obj.Name())
 		}
 	}

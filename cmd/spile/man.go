@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -29,7 +30,7 @@ func newMan(e *env) *cobra.Command {
 }
 
 func (e *env) man(root *cobra.Command, dir string) error {
-	root.Long += verbList(root)
+	root.Long = strings.Replace(root.Long, "\n\n"+exitHelp, "", 1) + verbList(root) // that is a section of each page
 	for _, cmd := range verbs(root) {
 		name := strings.ReplaceAll(cmd.CommandPath(), " ", "-") + ".1"
 		page, err := manPage(cmd)
@@ -80,7 +81,7 @@ func manPage(cmd *cobra.Command) ([]byte, error) {
 		word, usage := pflag.UnquoteUsage(f)
 		words[f.Name] = word
 		f.Usage = usage
-		if word != "" && f.DefValue != "" {
+		if word != "" && f.DefValue != "" && f.DefValue != "0" { // as the help text has it
 			f.Usage += " (default " + f.DefValue + ")"
 		}
 	}
@@ -90,11 +91,43 @@ func manPage(cmd *cobra.Command) ([]byte, error) {
 	if err := doc.GenMan(cmd, &doc.GenManHeader{Section: "1", Source: "spile", Manual: "spile"}, &page); err != nil {
 		return nil, err
 	}
-	return manFlag.ReplaceAllFunc(page.Bytes(), func(line []byte) []byte {
+	text := manFlag.ReplaceAllFunc(page.Bytes(), func(line []byte) []byte {
 		m := manFlag.FindSubmatch(line)
 		if word := words[string(m[2])]; word != "" {
 			return fmt.Appendf(m[1], ` \fI%s\fP`, word)
 		}
 		return m[1]
-	}), nil
+	})
+	text = manTerm.ReplaceAll(text, []byte(".TP\n$1\n$2"))
+	if before, after, ok := bytes.Cut(text, []byte("\n.SH EXAMPLE\n")); ok {
+		text = slices.Concat(before, []byte(manExit), []byte("\n.SH EXAMPLE\n"), after)
+	}
+	return text, nil
 }
+
+// manTerm is a flag or a verb with what it does on the next line, as cobra writes it: as paragraphs that run together.
+var manTerm = regexp.MustCompile(`(?m)^(?:\.PP\n)?(\\fB.*)\n\t(.*)$`)
+
+// manExit is the section about the exit status.
+const manExit = `
+.SH EXIT STATUS
+.TP
+\fB0\fP
+Done, and complete.
+.TP
+\fB1\fP
+Failed: bad data, input or output, value not found.
+.TP
+\fB2\fP
+A wrong command line.
+.TP
+\fB3\fP
+Partial: something was skipped, cut short or salvaged, and standard error says what.
+.TP
+\fB4\fP
+A file changed while it was read.
+.TP
+\fB130\fP, \fB141\fP
+Interrupted; the reader of standard output left before the end.
+
+`

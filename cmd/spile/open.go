@@ -56,7 +56,7 @@ func openDocument(ctx context.Context, obj source.Object, e *env, f *sourceFlags
 	d := &document{name: obj.Name(), size: obj.Size(), format: f.format}
 	var err error
 	if d.format == anyFormat {
-		if d.format, err = detectMagic(ctx, obj, int64(f.offset), f.magic); err != nil {
+		if d.format, err = detectMagic(ctx, obj, int64(f.offset), f.reads()); err != nil {
 			return nil, err
 		}
 	}

@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io"
+	"regexp"
 
 	"github.com/spf13/cobra"
 
@@ -20,7 +22,8 @@ func newPack(e *env) *cobra.Command {
 		Short: "Make a document of JSON, MessagePack or CBOR",
 		Long: `Pack encodes JSON, MessagePack or CBOR as a document. Integers and lengths take their shortest form, floats keep their
 width, pairs their order. It streams: an input of any length takes the same memory. A document as input is packed
-anew, with the flags that are given, and a combined one becomes a plain one. What the codec of the document has no form
+anew, with the flags that are given, and a combined one becomes a plain one; --from-magic and --magic give it another
+magic. What the codec of the document has no form
 for, such as most CBOR tags in MessagePack, is an error.`,
 		Example:           `  echo '{"runs":[{"energy":-1.5},{"energy":-2.5}]}' | spile pack - -o run.msg`,
 		Args:              arguments(1, 1),
@@ -30,6 +33,7 @@ for, such as most CBOR tags in MessagePack, is an error.`,
 		},
 	}
 	in.add(cmd.Flags())
+	in.addFrom(cmd.Flags())
 	w.addOutput(cmd.Flags())
 	w.addCodec(cmd.Flags(), "the codec of the document (that of INPUT, msgpack for JSON)")
 	w.addTOC(cmd.Flags())
@@ -69,7 +73,7 @@ func (e *env) packInput(ctx context.Context, file string, in *sourceFlags) (*doc
 	}
 	d := &document{name: obj.Name(), size: obj.Size(), format: in.format}
 	if d.format == anyFormat {
-		d.format, err = detect(ctx, obj, int64(in.offset), in.magic)
+		d.format, err = detect(ctx, obj, int64(in.offset), in.reads())
 	}
 	switch {
 	case err != nil:
@@ -213,8 +217,22 @@ func (e *env) readJSON(ctx context.Context, dst io.Writer, obj source.Object, f 
 	var losses value.Losses
 	o := &value.JSONReadOptions{Limits: f.limits(), Lossless: f.lossless, KeepDup: f.keepDup, InvalidUTF8: f.invalidUTF8}
 	if err := value.ReadJSON(dst, source.AsReaderAt(ctx, obj), obj.Size(), c, o, &losses); err != nil {
-		return named(err, obj.Name())
+		return e.jsonAdvice(named(err, obj.Name()))
 	}
 	e.losses(obj.Name(), &losses)
 	return nil
+}
+
+// moreJSON is what the reader of JSON says of a second text behind the first.
+var moreJSON = regexp.MustCompile(`'[{["0-9tfn-]' where the end is expected`)
+
+// jsonAdvice says what to do about some JSON texts that are no document.
+func (e *env) jsonAdvice(err error) error {
+	switch p, ok := errors.AsType[value.Permit](err); {
+	case ok && p == value.PermitKeepDup && e.flags != nil && e.flags.Lookup("output") != nil:
+		return advised{err, "spile cat --dup=first or last makes JSON with one of them"}
+	case !ok && moreJSON.MatchString(err.Error()):
+		return advised{err, "of several JSON values, as in JSON Lines, make one with jq -s . or a document of each"}
+	}
+	return err
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
+	"regexp"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -71,6 +73,9 @@ to modules.`,
 }
 
 func (e *env) query(ctx context.Context, file, program string, in *sourceFlags, out *jsonFlags, f *queryFlags) error {
+	if file != "-" && !isFile(file) && isFile(program) {
+		return usagef("query takes FILE first, then EXPR: spile query %s %s", shellWord(program), shellWord(file))
+	}
 	q, err := f.compile(program, in, out)
 	if err != nil {
 		return err
@@ -99,6 +104,26 @@ func (e *env) query(ctx context.Context, file, program string, in *sourceFlags, 
 	e.losses(d.name, &losses)
 	return nil
 }
+
+// isFile reports whether an argument names something that is there, as far as that can be told.
+func isFile(arg string) bool {
+	path, err := localPath(arg)
+	if err != nil {
+		return strings.Contains(arg, "://")
+	}
+	info, err := os.Stat(path)
+	return err == nil && !info.IsDir()
+}
+
+// shellWord is a word as a shell takes it.
+func shellWord(s string) string {
+	if plainWord.MatchString(s) {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+var plainWord = regexp.MustCompile(`^[\w.,:/@%+=-]+$`)
 
 func (f *queryFlags) compile(program string, in *sourceFlags, out *jsonFlags) (*jq.Query, error) {
 	if err := in.check(); err != nil {

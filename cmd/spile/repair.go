@@ -10,6 +10,7 @@ import (
 	"github.com/spilehq/spile/fault"
 	"github.com/spilehq/spile/msglc"
 	"github.com/spilehq/spile/source"
+	"github.com/spilehq/spile/value"
 )
 
 func newRepair(e *env) *cobra.Command {
@@ -56,13 +57,13 @@ func (e *env) mend(ctx context.Context, file, verb string, in *sourceFlags, w *w
 		return err
 	}
 	defer obj.Close()
-	if obj, err = e.wreck(ctx, obj, in); err != nil {
+	if obj, err = e.wreck(ctx, obj, in, w); err != nil {
 		return err
 	}
 	return e.write(ctx, verb, w.output, func(out output) error {
 		err := named(fill(out, obj), obj.Name())
 		if !w.anyMagic {
-			err = hintMagic(ctx, err, obj, in.magic)
+			err = hintMagic(ctx, err, obj, in.reads())
 		}
 		return err
 	})
@@ -84,14 +85,27 @@ func hintMagic(ctx context.Context, err error, obj source.Object, magic []byte) 
 	return &hinted
 }
 
-// wreck is where the damaged document in obj starts. A file that is a good one of another format is none.
-func (e *env) wreck(ctx context.Context, obj source.Object, in *sourceFlags) (source.Object, error) {
+// wreck is where the damaged document in obj starts. A file that is a good one of another format is none, and so is what
+// shows no sign of a document, unless a flag says that it is one.
+func (e *env) wreck(ctx context.Context, obj source.Object, in *sourceFlags, w *writeFlags) (source.Object, error) {
 	f := in.format
-	if f == anyFormat {
+	if f == anyFormat && !w.anyMagic {
 		var err error
-		f, err = detect(ctx, obj, int64(in.offset), in.magic)
+		f, err = detect(ctx, obj, int64(in.offset), in.reads())
 		if errors.Is(err, fault.Invalid) { // other errors are what this is about
 			return nil, err
+		}
+		if err != nil && w.codec == 0 && errors.Is(err, fault.Corrupt) {
+			prefix, err2 := headOf(ctx, obj, int64(in.offset), sniffSize)
+			if err2 != nil {
+				return nil, err2
+			}
+			if foreign(prefix) != "" || len(prefix) == 0 {
+				return nil, err
+			}
+			if !mayBeDocument(prefix, obj.Size()-int64(in.offset)) {
+				return nil, advised{err, "--any-magic or --format take it as a document all the same"}
+			}
 		}
 	}
 	switch f {
@@ -99,6 +113,24 @@ func (e *env) wreck(ctx context.Context, obj source.Object, in *sourceFlags) (so
 		return nil, fault.New(fault.Invalid, "", "is a %s file, not a document, msgpack or cbor", f).In(obj.Name())
 	}
 	return from(obj, in.offset)
+}
+
+// mayBeDocument reports whether the head of a file of that size may be one of a damaged document, or of a plain value
+// that breaks off: it has padding or numbers where a document has them, or begins a list, a map or a tag, and is no text.
+// A lone number or text that something stands behind is worth no salvage.
+func mayBeDocument(head []byte, size int64) bool {
+	switch {
+	case head[0] == 0 || hasHeader(head, size):
+		return true
+	case isText(head):
+		return false
+	}
+	for _, c := range []value.Codec{value.Msgpack, value.CBOR} {
+		if h, err := value.ReadHead(c, head); err == nil && (h.Kind == value.Array || h.Kind == value.Map || h.Kind == value.Tag) {
+			return true
+		}
+	}
+	return false
 }
 
 // damaged are the options for a document whose header may not tell its codec.

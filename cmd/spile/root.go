@@ -73,9 +73,10 @@ A document is an msglc file: MessagePack or CBOR with a table of contents behind
 files are read as well, by a scan. The format is found from the content, never from the name. A file argument is a
 path, a file:// URL, or - for standard input.
 
-The exit status is 0 when all was done, 1 when something failed, 2 for a wrong command line, 3 when the result is
-partial and standard error says what is missing, and 4 when a file changed while it was read. It is 130 after an
-interrupt and 141 when the reader of standard output left before the end, as with other tools.`,
+The output that -o names appears when it is complete, in place of what was there under that name; when a verb fails,
+what was there stays.
+
+` + exitHelp,
 		Example:       "  spile demo",
 		Version:       version(),
 		SilenceErrors: true,
@@ -93,7 +94,8 @@ interrupt and 141 when the reader of standard output left before the end, as wit
 	root.SetIn(e.stdin)
 	root.SetOut(e.stdout)
 	root.SetErr(e.stderr)
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return flagError(err) })
+	root.SetFlagErrorFunc(flagError)
+	root.SetUsageTemplate(usageTemplate)
 	root.SuggestionsMinimumDistance = 2
 	e.limits.add(root.PersistentFlags())
 	for _, group := range verbGroups() {
@@ -111,10 +113,42 @@ interrupt and 141 when the reader of standard output left before the end, as wit
 	return root
 }
 
+// exitHelp explains the exit status.
+const exitHelp = `The exit status is 0 when all was done, 1 when something failed, 2 for a wrong command line, 3 when the result is
+partial and standard error says what is missing, and 4 when a file changed while it was read. It is 130 after an
+interrupt and 141 when the reader of standard output left before the end, as with other tools.`
+
+// usageTemplate is that of cobra, with verbs where it has commands.
+const usageTemplate = `Usage:
+  {{.UseLine}}{{if .HasExample}}
+
+Examples:
+{{.Example}}{{end}}{{if .HasAvailableSubCommands}}{{$verbs := .Commands}}{{if eq (len .Groups) 0}}
+
+Verbs:{{range $verbs}}{{if .IsAvailableCommand}}
+  {{rpad .Name .NamePadding }} {{.Short}}{{end}}{{end}}{{else}}{{range $group := .Groups}}
+
+{{.Title}}{{range $verbs}}{{if (and (eq .GroupID $group.ID) (or .IsAvailableCommand (eq .Name "help")))}}
+  {{rpad .Name .NamePadding }} {{.Short}}{{end}}{{end}}{{end}}{{end}}{{end}}{{if .HasAvailableLocalFlags}}
+
+Flags:
+{{.LocalFlags.FlagUsages | trimTrailingWhitespaces}}{{end}}{{if .HasAvailableInheritedFlags}}
+
+Flags of every verb:
+{{.InheritedFlags.FlagUsages | trimTrailingWhitespaces}}{{end}}{{if .HasAvailableSubCommands}}
+
+{{.CommandPath}} VERB -h explains a verb.{{end}}
+`
+
 // flagError is an error of the flags, in words for those who do not know the packages that find it.
-func flagError(err error) error {
+func flagError(cmd *cobra.Command, err error) error {
 	var number *strconv.NumError
+	var unknown *pflag.NotExistError
 	switch text := err.Error(); {
+	case errors.As(err, &unknown) && strings.HasPrefix(text, "unknown flag"):
+		if like := likeFlag(cmd, unknown.GetSpecifiedName()); like != "" {
+			return usagef("%s, did you mean --%s?", text, like)
+		}
 	case strings.HasPrefix(text, "unknown shorthand flag"):
 		return usagef("%s; what begins with - and is no flag goes behind --", text)
 	case errors.As(err, &number):
@@ -125,6 +159,43 @@ func flagError(err error) error {
 		return usagef("%s: want %s", strings.TrimSuffix(text, ": "+number.Error()), what)
 	}
 	return usage(err)
+}
+
+// likeFlag is the flag of a command whose name is nearest to one that it does not have: a name that is begun, or at most
+// two letters off and half of it; "" when there is none.
+func likeFlag(cmd *cobra.Command, name string) (like string) {
+	best := min(2, len(name)/2) + 1
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		d := distance(name, f.Name)
+		if len(name) > 2 && strings.HasPrefix(f.Name, name) {
+			d = 0
+		}
+		if !f.Hidden && d < best {
+			like, best = f.Name, d
+		}
+	})
+	return like
+}
+
+// distance is how many letters must be put in, left out or changed to make b of a.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		corner := row[0]
+		row[0]++
+		for j := range len(b) {
+			change := corner
+			if a[i] != b[j] {
+				change++
+			}
+			corner = row[j+1]
+			row[j+1] = min(change, corner+1, row[j]+1)
+		}
+	}
+	return row[len(b)]
 }
 
 const learning = "Learning:"
@@ -193,7 +264,12 @@ func arguments(min, max int) cobra.PositionalArgs {
 		if len(args) >= min && (max < 0 || len(args) <= max) {
 			return nil
 		}
-		return usagef("%s takes %s, got %d; spile %[1]s -h shows an example", cmd.Name(), countOf(min, max), len(args))
+		verb := strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()+" ")
+		output := ""
+		if max >= 0 && len(args) > max && cmd.Flags().Lookup("output") != nil {
+			output = ", and -o names the output"
+		}
+		return usagef("%s takes %s%s, got %d; spile %[1]s -h shows an example", verb, countOf(min, max), output, len(args))
 	}
 }
 

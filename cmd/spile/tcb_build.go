@@ -38,7 +38,7 @@ With keys the table is sealed. --explain prints, for each column, the size that 
 	flags := cmd.Flags()
 	flags.StringVar(&b.schema, "schema", "", "the `FILE` with the schema, JSON")
 	flags.BoolVar(&b.infer, "infer", false, "print a schema that INPUT fits, instead of a table")
-	flags.StringVarP(&b.output, "output", "o", "", "the file to write, - for standard output")
+	flags.StringVarP(&b.output, "output", "o", "", "the file to write, `OUT`, - for standard output")
 	flags.BoolVar(&b.explain, "explain", false, "print the size of every encoding that was tried, on standard error")
 	b.text.add(flags)
 	b.keyFlags.add(flags)

@@ -163,7 +163,7 @@ signed.`,
 	}
 	in.add(cmd.Flags())
 	keys.add(cmd.Flags())
-	cmd.Flags().StringVarP(&output, "output", "o", "", "the file to write, - for standard output")
+	cmd.Flags().StringVarP(&output, "output", "o", "", "the file to write, `OUT`, - for standard output")
 	return cmd
 }
 
@@ -200,7 +200,7 @@ MAC is taken off unchecked, and standard error says so.`,
 	}
 	in.add(cmd.Flags())
 	keys.add(cmd.Flags())
-	cmd.Flags().StringVarP(&output, "output", "o", "", "the file to write, - for standard output")
+	cmd.Flags().StringVarP(&output, "output", "o", "", "the file to write, `OUT`, - for standard output")
 	return cmd
 }
 
@@ -238,7 +238,7 @@ never replaced: what was sealed with the key in it would be lost. Encryption and
 			return keygen(output)
 		},
 	}
-	cmd.Flags().StringVarP(&output, "output", "o", "", "the file to write, which must not be there")
+	cmd.Flags().StringVarP(&output, "output", "o", "", "the `FILE` to write, which must not be there")
 	return cmd
 }
 
