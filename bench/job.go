@@ -15,6 +15,8 @@ type job struct {
 
 	throughput float64 // bytes a second that ours is to reach; 0: none
 	oneCore    bool    // is measured with GOMAXPROCS=1
+	allocated  bool    // ours is to allocate fewer bytes than each peer; a row says it
+	rounds     int     // at most so many batches, where one run takes seconds; 0: as many as are asked for
 }
 
 // contender is one way to do a job.

@@ -41,6 +41,7 @@ const (
 	memory    unit = "B"
 	perSecond unit = "1/s"
 	share     unit = "%"
+	times     unit = "x"
 )
 
 func (f figure) String() string {
@@ -57,6 +58,8 @@ func (f figure) String() string {
 		return count(f.Value) + "/s"
 	case share:
 		return fmt.Sprintf("%.2f %%", f.Value)
+	case times:
+		return count(f.Value)
 	}
 	return fmt.Sprint(f.Value)
 }
@@ -162,6 +165,14 @@ func (j *job) rows(m []measurement) []row {
 			r.atLeast(r.Ratio, p.target, fmt.Sprintf("%.2f x", p.target))
 		}
 		list = append(list, r)
+	}
+	if j.allocated {
+		for i, p := range j.peers {
+			ours, theirs := figure{Value: m[0].Allocated, Unit: memory}, figure{Value: m[i+1].Allocated, Unit: memory}
+			r := row{Section: j.section, Job: j.name + ", allocated", Ours: ours, Peer: p.name, Theirs: &theirs, Ratio: theirs.Value / ours.Value}
+			r.atLeast(r.Ratio, 1, "1 x")
+			list = append(list, r)
+		}
 	}
 	return list
 }
