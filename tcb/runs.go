@@ -1,6 +1,10 @@
 package tcb
 
-import "github.com/spilehq/spile/internal/wire"
+import (
+	"encoding/binary"
+
+	"github.com/spilehq/spile/internal/wire"
+)
 
 // small is what integer streams are made of: the values of columns, and the bytes of bitmaps and packed values.
 type small interface{ ~int32 | ~byte }
@@ -17,7 +21,7 @@ type intStream struct {
 	value   int32 // of the run: the value, or in DELTA_RLE the step
 }
 
-func (b *block) ints(enc Encoding, n int) *intStream { return &intStream{b: b, enc: enc, left: n} }
+func (b *block) ints(enc Encoding, n int) intStream { return intStream{b: b, enc: enc, left: n} }
 
 // fill decodes the next len(dst) values.
 func (s *intStream) fill(dst []int32) error {
@@ -33,9 +37,29 @@ func (s *intStream) fill(dst []int32) error {
 	return s.deltaRuns(dst)
 }
 
+// longer are the bits of eight bytes which say that a number goes on.
+const longer = 0x8080808080808080
+
 func (s *intStream) varints(dst []int32) error {
 	p, pos := s.b.p, s.b.pos
-	for i := range dst {
+	for i := 0; i < len(dst); i++ {
+		// Eight numbers of a byte each, which is what short numbers are most often, without looking at each.
+		for i&7 == 0 && len(dst)-i >= 8 && len(p)-pos >= 8 {
+			w := binary.LittleEndian.Uint64(p[pos:])
+			if w&longer != 0 {
+				break
+			}
+			v := (*[8]int32)(dst[i:])
+			for k := range v {
+				v[k] = wire.UnZigZag32(uint32(w) & 0x7f)
+				w >>= 8
+			}
+			pos += 8
+			i += 8
+		}
+		if i == len(dst) {
+			break
+		}
 		// Numbers of one and two bytes, which most are, without a loop.
 		if pos < len(p) && p[pos] < 0x80 {
 			dst[i] = wire.UnZigZag32(uint32(p[pos]))
@@ -61,7 +85,24 @@ func (s *intStream) varints(dst []int32) error {
 // deltas sums steps up; the first value is a step from 0.
 func (s *intStream) deltas(dst []int32) error {
 	p, pos, prev := s.b.p, s.b.pos, s.prev
-	for i := range dst {
+	for i := 0; i < len(dst); i++ {
+		for i&7 == 0 && len(dst)-i >= 8 && len(p)-pos >= 8 {
+			w := binary.LittleEndian.Uint64(p[pos:])
+			if w&longer != 0 {
+				break
+			}
+			v := (*[8]int32)(dst[i:])
+			for k := range v {
+				prev += wire.UnZigZag32(uint32(w) & 0x7f)
+				v[k] = prev
+				w >>= 8
+			}
+			pos += 8
+			i += 8
+		}
+		if i == len(dst) {
+			break
+		}
 		if pos < len(p) && p[pos] < 0x80 {
 			prev += wire.UnZigZag32(uint32(p[pos]))
 			pos++
@@ -148,23 +189,9 @@ func (s *intStream) deltaRuns(dst []int32) error {
 	return nil
 }
 
-// chunk is how many values of a stream are decoded at once on their way elsewhere: 8 KiB, which stays in the first cache.
-const chunk = 2048
-
-// chunks decodes n values of a stream in stretches and gives each to use, with the index of its first value.
-func (s *intStream) chunks(n int, use func(at int, v []int32) error) error {
-	var buf [chunk]int32
-	for at := 0; at < n; at += chunk {
-		v := buf[:min(chunk, n-at)]
-		if err := s.fill(v); err != nil {
-			return err
-		}
-		if err := use(at, v); err != nil {
-			return err
-		}
-	}
-	return nil
-}
+// chunk is how many values of a stream are decoded at once on their way elsewhere: 1 KiB, on the stack. With a buffer on
+// the heap instead, a set of many small tables allocates more for its buffers than for its columns.
+const chunk = 256
 
 // byteStream decodes the n bytes of a bitmap or of packed values (docs/format/tcb.md, "Byte streams"). RAW bytes are not
 // copied.
@@ -185,16 +212,22 @@ func (b *block) byteStream(enc byte, n int64) ([]byte, error) {
 		return nil, err
 	}
 	out := make([]byte, n)
-	err := b.ints(e, int(n)).chunks(int(n), func(at int, v []int32) error {
+	s := b.ints(e, int(n))
+	var buf [chunk]int32
+	for dst := out; len(dst) > 0; {
+		v := buf[:min(chunk, len(dst))]
+		if err := s.fill(v); err != nil {
+			return nil, err
+		}
 		for i, x := range v {
 			if uint32(x) > 0xff {
-				return b.fail("D6", "the value %d in a stream of bytes", x)
+				return nil, b.fail("D6", "the value %d in a stream of bytes", x)
 			}
-			out[at+i] = byte(x)
+			dst[i] = byte(x)
 		}
-		return nil
-	})
-	return out, err
+		dst = dst[len(v):]
+	}
+	return out, nil
 }
 
 // bitmap decodes a bitmap of n bits.

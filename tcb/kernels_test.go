@@ -1,0 +1,115 @@
+package tcb
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spilehq/spile/internal/wire"
+)
+
+// Each kernel against its plain twin: a slot at a time, a number at a time.
+
+func FuzzUnpack(f *testing.F) {
+	for width := 1; width <= 64; width++ {
+		for _, n := range []int{0, 1, 7, 8, 9, 64, 67, chunk, chunk + 3} {
+			f.Add(byte(width), uint16(n), int64(width*n)-100, uint64(width))
+		}
+	}
+	f.Fuzz(func(t *testing.T, width byte, count uint16, base int64, seed uint64) {
+		if width < 1 || width > 64 {
+			return
+		}
+		n := int(count % 5000)
+		random := rand.New(rand.NewPCG(seed, 1))
+		p := packed{width: int(width), base: base, bits: make([]byte, packedSize(n, int(width)))}
+		for i := range p.bits {
+			p.bits[i] = byte(random.Uint32())
+		}
+		plain := make([]int64, n)
+		for i := range plain {
+			plain[i] = base + int64(p.slot(i))
+		}
+		wide := make([]int64, n)
+		if p.int64s(wide); !slices.Equal(wide, plain) {
+			t.Fatalf("%d values of %d bits from %d on: %v, want %v", n, width, base, wide, plain)
+		}
+		tooWide := slices.IndexFunc(plain, func(x int64) bool { return x != int64(int32(x)) })
+		narrow := make([]int32, n)
+		err := p.int32s(narrow)
+		if tooWide >= 0 {
+			if want := fmt.Sprintf("the value %d, which", plain[tooWide]); err == nil || !strings.Contains(err.Error(), want) {
+				t.Fatalf("the error is %v, want one of %q", err, want)
+			}
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		bools := make([]bool, n)
+		p.bools(bools)
+		for i, x := range plain {
+			if bools[i] != (x != 0) || tooWide < 0 && int64(narrow[i]) != x {
+				t.Fatalf("value %d of %d bits from %d on: %v, %v, want %d", i, width, base, bools[i], narrow[i], x)
+			}
+		}
+	})
+}
+
+// numbersAtOnce decodes numbers one after another.
+func numbersAtOnce(p []byte, n int) (v []int32, used int, ok bool) {
+	for range n {
+		x, k := wire.Varint32(p[used:])
+		if k <= 0 {
+			return nil, 0, false
+		}
+		v, used = append(v, x), used+k
+	}
+	return v, used, true
+}
+
+func FuzzNumbers(f *testing.F) {
+	random := rand.New(rand.NewPCG(2, 3))
+	for _, longest := range []int{1, 2, 5} {
+		for n := range 40 {
+			var p []byte
+			for range n {
+				p = wire.AppendVarint32(p, int32(random.Uint32())>>(32-7*min(longest, 1+random.IntN(longest))+longest/5*3))
+			}
+			f.Add(p, uint16(n))
+			f.Add(p, uint16(n+1))
+		}
+	}
+	f.Fuzz(func(t *testing.T, p []byte, count uint16) {
+		n := int(count % 3000)
+		want, used, ok := numbersAtOnce(p, n)
+		for _, enc := range []Encoding{Varint, Delta} {
+			b := &block{p: p}
+			s := b.ints(enc, n)
+			got := make([]int32, n)
+			half := n / 3
+			err := s.fill(got[:half])
+			if err == nil {
+				err = s.fill(got[half:])
+			}
+			if (err == nil) != ok {
+				t.Fatalf("%s: % x gives %v, and one by one %v", enc, p, err, ok)
+			}
+			if !ok {
+				continue
+			}
+			if b.pos != used {
+				t.Fatalf("%s: % x takes %d bytes, not %d", enc, p, b.pos, used)
+			}
+			sum := int32(0)
+			for i, x := range want {
+				if sum += x; enc == Varint {
+					sum = x
+				}
+				if got[i] != sum {
+					t.Fatalf("%s: value %d of % x is %d, want %d", enc, i, p, got[i], sum)
+				}
+			}
+		}
+	})
+}
