@@ -170,7 +170,9 @@ func (j *job) rows(m []measurement) []row {
 		for i, p := range j.peers {
 			ours, theirs := figure{Value: m[0].Allocated, Unit: memory}, figure{Value: m[i+1].Allocated, Unit: memory}
 			r := row{Section: j.section, Job: j.name + ", allocated", Ours: ours, Peer: p.name, Theirs: &theirs, Ratio: theirs.Value / ours.Value}
-			r.atLeast(r.Ratio, 1, "1 x")
+			if p.target > 0 {
+				r.atLeast(r.Ratio, 1, "1 x")
+			}
 			list = append(list, r)
 		}
 	}

@@ -114,7 +114,7 @@ func tableLoads(name string, tables []gameTable) ([]job, error) {
 			peers: []contender{viaJSON.atLeast(5), viaSonic.atLeast(3), viaProtobuf.atLeast(2), viaMsgp},
 		},
 		{
-			section: "tables", name: name + ", to structs", oneCore: true, allocated: true, rounds: rounds,
+			section: "tables", name: name + ", to structs", oneCore: true, rounds: rounds,
 			ours: loading("Spile", list, func(e *encodedTable) (any, error) {
 				t, err := openTable(e.tcb)
 				if err != nil {

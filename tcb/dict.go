@@ -124,29 +124,22 @@ func (b *block) frontEntries(what string) ([]string, error) {
 	if err := b.budget.take(int64(n), 16); err != nil {
 		return nil, err
 	}
-	start, before := b.pos, 0
+	start, before, total := b.pos, 0, int64(0)
 	for range n {
 		shared, rest, err := b.front(what, before)
 		if err != nil {
 			return nil, err
 		}
 		before = shared + len(rest)
-		if err := b.budget.take(int64(before), 1); err != nil {
-			return nil, err
-		}
+		total += int64(before) // a length below 2 GiB each time, and fewer entries than that
+	}
+	if err := b.budget.take(total, 1); err != nil {
+		return nil, err
 	}
 	end := b.pos
 	b.pos = start
-	total := 0
-	before = 0
-	for range n {
-		shared, rest, _ := b.front(what, before)
-		before = shared + len(rest)
-		total += before
-	}
-	b.pos = start
 	var text strings.Builder
-	text.Grow(total)
+	text.Grow(int(total))
 	entries := make([]string, n)
 	last := ""
 	for i := range entries {
@@ -180,26 +173,37 @@ func (b *block) segmentEntries() ([]string, error) {
 	if err := b.budget.take(int64(n), 16); err != nil {
 		return nil, err
 	}
-	start, total := b.pos, 0
+	start, total := b.pos, int64(0)
 	for range n {
-		size := 0
-		err := b.pieces(len(segments), func(k int) { size += len(segments[k]) })
+		pieces, err := b.count("piece count")
 		if err != nil {
 			return nil, err
 		}
-		if err := b.budget.take(int64(size), 1); err != nil {
-			return nil, err
+		for range pieces {
+			at := b.pos
+			k, err := b.counter()
+			if err != nil {
+				return nil, err
+			}
+			if k < 0 || int(k) >= len(segments) {
+				return nil, failed("D3", "piece %d of %d segments", k, len(segments)).At(int64(at))
+			}
+			total += int64(len(segments[k]))
 		}
-		total += size
+	}
+	if err := b.budget.take(total, 1); err != nil {
+		return nil, err
 	}
 	b.pos = start
 	var text strings.Builder
-	text.Grow(total)
+	text.Grow(int(total))
 	entries := make([]string, n)
 	for i := range entries {
 		from := text.Len()
-		if err := b.pieces(len(segments), func(k int) { text.WriteString(segments[k]) }); err != nil {
-			return nil, err
+		pieces, _ := b.counter()
+		for range pieces {
+			k, _ := b.counter()
+			text.WriteString(segments[k])
 		}
 		entries[i] = text.String()[from:]
 		if err := b.checkUTF8(entries[i], b.pos); err != nil {
@@ -207,26 +211,6 @@ func (b *block) segmentEntries() ([]string, error) {
 		}
 	}
 	return entries, nil
-}
-
-// pieces reads the segment indexes of an entry.
-func (b *block) pieces(segments int, use func(k int)) error {
-	n, err := b.count("piece count")
-	if err != nil {
-		return err
-	}
-	for range n {
-		at := b.pos
-		k, err := b.counter()
-		if err != nil {
-			return err
-		}
-		if k < 0 || int(k) >= segments {
-			return failed("D3", "piece %d of %d segments", k, segments).At(int64(at))
-		}
-		use(int(k))
-	}
-	return nil
 }
 
 // dictionary is what the writer knows of the strings of a column: the distinct ones in the order of their first

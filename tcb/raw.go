@@ -13,7 +13,7 @@ func (b *block) int32s(c *Column, enc Encoding, n int) error {
 	if enc == Raw && c.Type.Element == I32 {
 		p, err := b.bytes(4*int64(n), "values")
 		if err == nil {
-			c.Int32s = box.Numbers[int32](p)
+			c.Int32s = numbersOf[int32](b, p)
 		}
 		return err
 	}
@@ -111,7 +111,7 @@ func fixedValues[T box.Fixed](b *block, enc Encoding, n int, width int64) ([]T, 
 		if err != nil {
 			return nil, err
 		}
-		return box.Numbers[T](p), nil
+		return numbersOf[T](b, p), nil
 	}
 	count, err := b.count("entry count")
 	if err != nil {
@@ -123,6 +123,16 @@ func fixedValues[T box.Fixed](b *block, enc Encoding, n int, width int64) ([]T, 
 	}
 	out := make([]T, n)
 	return out, gather(b, enc == DictRLE, out, box.Numbers[T](p))
+}
+
+// numbersOf gives the numbers in bytes of the block, where they are if they can stay there.
+func numbersOf[T box.Fixed](b *block, p []byte) []T {
+	if b.own {
+		if v, ok := box.InPlace[T](p); ok {
+			return v
+		}
+	}
+	return box.Numbers[T](p)
 }
 
 // gather decodes an index stream and looks each value up.

@@ -4,3 +4,6 @@ package box
 
 // Numbers gives the little-endian numbers of p, whose length is a multiple of theirs, in memory of their own.
 func Numbers[T Fixed](p []byte) []T { return numbers[T](p) }
+
+// InPlace is Numbers in the memory of p, which it cannot be here.
+func InPlace[T Fixed]([]byte) ([]T, bool) { return nil, false }

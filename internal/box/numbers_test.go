@@ -24,6 +24,9 @@ func sameNumbers[T Fixed](t *testing.T) {
 			if got == nil || len(got) != n || cap(got) != n {
 				t.Fatalf("%d numbers of %d bytes: %d, capacity %d", n, size, len(got), cap(got))
 			}
+			if inPlace, ok := InPlace[T](q); ok && !bytes.Equal(bytesOf(inPlace), q) {
+				t.Fatalf("%v in place of % x", inPlace, q)
+			}
 			// NaN is not itself: compare the bytes.
 			if n > 0 && !bytes.Equal(bytesOf(got), bytesOf(want)) {
 				t.Fatalf("%v, want %v", got, want)
