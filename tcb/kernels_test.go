@@ -113,3 +113,61 @@ func FuzzNumbers(f *testing.F) {
 		}
 	})
 }
+
+// The choice for bytes is that among the sizes of all forms.
+func FuzzChooseBytes(f *testing.F) {
+	random := rand.New(rand.NewPCG(4, 5))
+	for n := range 200 {
+		p := make([]byte, n*n/8)
+		for i := range p {
+			switch n % 4 {
+			case 0:
+				p[i] = byte(i * n)
+			case 1:
+				p[i] = byte(random.Uint32())
+			case 2:
+				p[i] = byte(i / n)
+			case 3:
+				if p[i] = 0xff; random.IntN(9) == 0 {
+					p[i] = byte(random.Uint32())
+				}
+			}
+		}
+		f.Add(p)
+	}
+	f.Fuzz(func(t *testing.T, p []byte) {
+		want, wantSize := sizesOf(p).least()
+		if len(p) <= wantSize {
+			want, wantSize = Raw, len(p)
+		}
+		if enc, size := chooseBytes(p); enc != want || size != wantSize {
+			t.Fatalf("% x: %s of %d bytes, want %s of %d", p, enc, size, want, wantSize)
+		}
+	})
+}
+
+// Distinct values are found as a map finds them.
+func TestIndexBits(t *testing.T) {
+	random := rand.New(rand.NewPCG(6, 7))
+	for _, n := range []int{0, 1, 100, 5000, 70_000} {
+		for _, of := range []uint64{1, 2, 600, 1 << 16, 1 << 63} {
+			v := make([]uint64, n)
+			for i := range v {
+				v[i] = random.Uint64N(of) << (i % 3 * 20)
+			}
+			indexes, keys := indexBits(v, func(x uint64) uint64 { return x })
+			seen := make(map[uint64]int32)
+			for i, x := range v {
+				if _, ok := seen[x]; !ok {
+					seen[x] = int32(len(seen))
+				}
+				if indexes[i] != seen[x] || keys[indexes[i]] != x {
+					t.Fatalf("value %d of %d: index %d, want %d", i, n, indexes[i], seen[x])
+				}
+			}
+			if len(keys) != len(seen) {
+				t.Fatalf("%d keys, want %d", len(keys), len(seen))
+			}
+		}
+	}
+}

@@ -191,20 +191,30 @@ func wholes[T float32 | float64](b *block, out []T) error {
 
 // asWholes returns the values as integers when each is one, with the very bits that the integer converts to.
 func asWholes[T float32 | float64](v []T) ([]int32, bool) {
-	out := make([]int32, len(v))
-	for i, x := range v {
-		f := float64(x)
-		if !(f >= math.MinInt32 && f <= math.MaxInt32) {
+	for _, x := range v[:min(len(v), 100)] { // most columns are found out before anything is allocated
+		if _, ok := asWhole(x); !ok {
 			return nil, false
 		}
-		n := int32(f)
-		// T(n) == x holds for -0.0, which is not +0.0.
-		if T(n) != x || n == 0 && math.Signbit(f) {
+	}
+	out := make([]int32, len(v))
+	for i, x := range v {
+		n, ok := asWhole(x)
+		if !ok {
 			return nil, false
 		}
 		out[i] = n
 	}
 	return out, true
+}
+
+func asWhole[T float32 | float64](x T) (int32, bool) {
+	f := float64(x)
+	if !(f >= math.MinInt32 && f <= math.MaxInt32) {
+		return 0, false
+	}
+	n := int32(f)
+	// T(n) == x holds for -0.0, which is not +0.0.
+	return n, T(n) == x && !(n == 0 && math.Signbit(f))
 }
 
 // appendRaw appends values [start, end) in the RAW form.

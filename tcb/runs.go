@@ -356,13 +356,68 @@ func appendInts[T small](dst []byte, enc Encoding, v []T) []byte {
 	return dst
 }
 
-// chooseBytes returns the shortest of the five forms of a byte stream, and its size.
+// chooseBytes returns the shortest of the five forms of a byte stream, and its size. VARINT and DELTA take a byte a value
+// at least, so that RAW, which comes first, is never longer than they are: what can be shorter is runs.
 func chooseBytes(p []byte) (Encoding, int) {
-	enc, size := sizesOf(p).least()
-	if len(p) <= size {
+	rle, deltaRLE := runSizes(p)
+	switch {
+	case len(p) <= min(rle, deltaRLE):
 		return Raw, len(p)
+	case deltaRLE < rle:
+		return DeltaRLE, deltaRLE
 	}
-	return enc, size
+	return RLE, rle
+}
+
+// runSizes returns what RLE and DELTA_RLE take. It ends early, with less, when both are as long as the bytes are.
+func runSizes(p []byte) (rle, deltaRLE int) {
+	if len(p) == 0 {
+		return 0, 0
+	}
+	prev := p[0]
+	deltaRLE = byteSize(prev)
+	run := int32(1)                            // of prev
+	var step, stepSize, steps = 0, 0, int32(0) // the run of steps
+	for rest := p[1:]; len(rest) > 0; {
+		if rle >= len(p) && deltaRLE >= len(p) {
+			return rle, deltaRLE
+		}
+		part := rest[:min(len(rest), 1024)]
+		rest = rest[len(part):]
+		for _, x := range part {
+			d := int(x) - int(prev)
+			if d == 0 {
+				run++
+			} else {
+				rle += wire.Varint32Size(run) + byteSize(prev)
+				run, prev = 1, x
+			}
+			if steps > 0 && d == step {
+				steps++
+				continue
+			}
+			if steps > 0 {
+				deltaRLE += wire.Varint32Size(steps) + stepSize
+			}
+			step, stepSize, steps = d, 1, 1
+			if d < -64 || d > 63 {
+				stepSize = 2
+			}
+		}
+	}
+	rle += wire.Varint32Size(run) + byteSize(prev)
+	if steps > 0 {
+		deltaRLE += wire.Varint32Size(steps) + stepSize
+	}
+	return rle, deltaRLE
+}
+
+// byteSize is the length of a byte as a number.
+func byteSize(x byte) int {
+	if x < 64 {
+		return 1
+	}
+	return 2
 }
 
 // appendBytes appends a byte stream.
