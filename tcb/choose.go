@@ -145,7 +145,7 @@ func tryFixedDict[T any](out *choice, c *Column, v []T, bitsOf func(T) uint64) {
 	indexes, keys := indexBits(v, bitsOf)
 	width, _ := c.Type.Element.rawSize()
 	size := wire.Varint32Size(int32(len(keys))) + int(width)*len(keys)
-	sizes := sizesOf(indexes)
+	sizes := indexSizes(indexes)
 	for _, enc := range []Encoding{Dict, DictRLE} {
 		stream := indexStream(enc)
 		out.try(Candidate{Encoding: enc, Size: size + sizes.of(stream)}, func(dst []byte) []byte {
@@ -196,9 +196,9 @@ func tryStringDicts(out *choice, c *Column) {
 	for _, s := range d.entries {
 		plain += wire.Varint32Size(int32(len(s))) + len(s)
 	}
-	sizes := sizesOf(d.indexes)
+	sizes := indexSizes(d.indexes)
 	work.Wait() // no error
-	frontSizes := sizesOf(frontIndexes)
+	frontSizes := indexSizes(frontIndexes)
 	for _, cand := range []struct {
 		enc     Encoding
 		size    int

@@ -255,19 +255,20 @@ func indexBits[T any](v []T, bitsOf func(T) uint64) (indexes []int32, keys []uin
 		for {
 			s := table[at]
 			if s == 0 {
-				if len(keys) == most {
+				indexes[i] = int32(len(keys))
+				if len(keys) < most {
+					keys = append(keys, key)
+					table[at] = hash<<32 | uint64(len(keys))
+				} else {
 					table = nil // so that it can go before the next one comes
 					shift--
 					table = make([]uint64, 1<<(64-shift))
 					most = roomOf(len(table))
-					keys = append(make([]uint64, 0, min(most, len(v))), keys...)
+					keys = append(append(make([]uint64, 0, min(most, len(v))), keys...), key)
 					for k, old := range keys {
 						putKey(table, shift, hashBits(old), k)
 					}
 				}
-				indexes[i] = int32(len(keys))
-				putKey(table, shift, hash, len(keys))
-				keys = append(keys, key)
 				break
 			}
 			if k := uint32(s) - 1; s>>32 == hash&math.MaxUint32 && keys[k] == key {

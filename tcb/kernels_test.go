@@ -165,6 +165,10 @@ func TestIndexBits(t *testing.T) {
 					t.Fatalf("value %d of %d: index %d, want %d", i, n, indexes[i], seen[x])
 				}
 			}
+			all := sizesOf(indexes)
+			if s := indexSizes(indexes); s.varint != all.varint || s.rle != all.rle {
+				t.Fatalf("sizes %+v, want those of %+v", s, all)
+			}
 			if len(keys) != len(seen) {
 				t.Fatalf("%d keys, want %d", len(keys), len(seen))
 			}

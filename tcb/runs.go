@@ -316,6 +316,25 @@ func sizesOf[T small](v []T) streamSizes {
 	return s
 }
 
+// indexSizes is sizesOf for the indexes of a dictionary, which are stored in VARINT or RLE.
+func indexSizes(v []int32) (s streamSizes) {
+	if len(v) == 0 {
+		return s
+	}
+	prev, size := v[0], wire.Varint32Size(v[0])
+	start := 0 // of the run of prev
+	for i, x := range v {
+		if x != prev {
+			s.varint += size * (i - start)
+			s.rle += wire.Varint32Size(int32(i-start)) + size
+			start, prev, size = i, x, wire.Varint32Size(x)
+		}
+	}
+	s.varint += size * (len(v) - start)
+	s.rle += wire.Varint32Size(int32(len(v)-start)) + size
+	return s
+}
+
 // appendInts appends the stream in VARINT (or RAW, which is the same for what counters hold), DELTA, RLE or DELTA_RLE.
 func appendInts[T small](dst []byte, enc Encoding, v []T) []byte {
 	if len(v) == 0 {
