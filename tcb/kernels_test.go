@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/spilehq/spile/internal/wire"
+	"github.com/spilehq/spile/source"
 )
 
 // Each kernel against its plain twin: a slot at a time, a number at a time.
@@ -171,6 +172,49 @@ func TestIndexBits(t *testing.T) {
 			}
 			if len(keys) != len(seen) {
 				t.Fatalf("%d keys, want %d", len(keys), len(seen))
+			}
+		}
+	}
+}
+
+// What is read is the reader's own, though values may stay where they were fetched.
+func TestReadIsOwn(t *testing.T) {
+	const n = 20_000
+	c := &Column{Tag: 7, Type: Type{Element: F64}, Rows: n}
+	c.setLen(n)
+	random := rand.New(rand.NewPCG(8, 9))
+	for i := range c.Float64s {
+		c.Float64s[i] = random.Float64()
+	}
+	// As the fetched bytes and, behind a short one, not at a multiple of 8; alone and with others.
+	for _, optional := range []bool{false, true} {
+		d := *c
+		if d.Type.Optional = optional; optional {
+			d.Present = allPresent(n)
+		}
+		small := &Column{Tag: 1, Type: Type{Element: Bool}, Rows: n, Bools: make([]bool, n)}
+		file, err := Append(nil, n, []*Column{small, &d}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		table, err := Open(t.Context(), source.Memory("m", slices.Clone(file)), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, tags := range [][]int32{{7}, {7, 1}, {7, 7}, nil} {
+			columns, err := table.Read(t.Context(), tags...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			at := slices.IndexFunc(columns, func(c *Column) bool { return c.Tag == 7 })
+			if !slices.Equal(columns[at].Float64s, c.Float64s) {
+				t.Fatalf("%v: the values are others", tags)
+			}
+			clear(columns[at].Float64s)
+			for _, other := range columns[at+1:] {
+				if other.Tag == 7 && !slices.Equal(other.Float64s, c.Float64s) {
+					t.Fatalf("%v: columns share memory", tags)
+				}
 			}
 		}
 	}

@@ -60,7 +60,7 @@ func (s *intStream) varints(dst []int32) error {
 		if i == len(dst) {
 			break
 		}
-		// Numbers of one and two bytes, which most are, without a loop.
+		// Numbers of one to three bytes, which most are, without a loop.
 		if pos < len(p) && p[pos] < 0x80 {
 			dst[i] = wire.UnZigZag32(uint32(p[pos]))
 			pos++
@@ -69,6 +69,11 @@ func (s *intStream) varints(dst []int32) error {
 		if pos+1 < len(p) && p[pos+1] < 0x80 {
 			dst[i] = wire.UnZigZag32(uint32(p[pos]&0x7f) | uint32(p[pos+1])<<7)
 			pos += 2
+			continue
+		}
+		if pos+2 < len(p) && p[pos+2] < 0x80 {
+			dst[i] = wire.UnZigZag32(uint32(p[pos]&0x7f) | uint32(p[pos+1]&0x7f)<<7 | uint32(p[pos+2])<<14)
+			pos += 3
 			continue
 		}
 		v, n := wire.Varint32(p[pos:])
@@ -112,6 +117,12 @@ func (s *intStream) deltas(dst []int32) error {
 		if pos+1 < len(p) && p[pos+1] < 0x80 {
 			prev += wire.UnZigZag32(uint32(p[pos]&0x7f) | uint32(p[pos+1])<<7)
 			pos += 2
+			dst[i] = prev
+			continue
+		}
+		if pos+2 < len(p) && p[pos+2] < 0x80 {
+			prev += wire.UnZigZag32(uint32(p[pos]&0x7f) | uint32(p[pos+1]&0x7f)<<7 | uint32(p[pos+2])<<14)
+			pos += 3
 			dst[i] = prev
 			continue
 		}
