@@ -41,7 +41,6 @@ const (
 	memory    unit = "B"
 	perSecond unit = "1/s"
 	share     unit = "%"
-	times     unit = "x"
 )
 
 func (f figure) String() string {
@@ -58,8 +57,6 @@ func (f figure) String() string {
 		return count(f.Value) + "/s"
 	case share:
 		return fmt.Sprintf("%.2f %%", f.Value)
-	case times:
-		return count(f.Value)
 	}
 	return fmt.Sprint(f.Value)
 }

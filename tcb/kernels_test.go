@@ -150,7 +150,7 @@ func FuzzChooseBytes(f *testing.F) {
 // Distinct values are found as a map finds them.
 func TestIndexBits(t *testing.T) {
 	random := rand.New(rand.NewPCG(6, 7))
-	for _, n := range []int{0, 1, 100, 5000, 70_000} {
+	for _, n := range []int{0, 1, 100, 5000, 300_000} {
 		for _, of := range []uint64{1, 2, 600, 1 << 16, 1 << 63} {
 			v := make([]uint64, n)
 			for i := range v {

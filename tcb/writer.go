@@ -143,7 +143,7 @@ func encodeColumns(rows int, columns []*Column, o *WriteOptions) ([]encoded, int
 }
 
 // atOnce is how many bytes of columns are always worked on at a time.
-const atOnce = 32 << 20
+const atOnce = 8 << 20
 
 // size is what the values of the column take, the text of strings aside.
 func (c *Column) size() int64 { return int64(c.Len())*c.Type.Element.size() + 4*int64(len(c.Offsets)) }
@@ -191,7 +191,8 @@ type encoded struct {
 func encodeColumn(c *Column) encoded {
 	c = c.clean()
 	best := chooseColumn(c)
-	taken := best.taken()
+	taken, tried, write := best.taken(), best.tried, best.writers[best.best]
+	best = choice{} // what the others would have written can go
 	var p []byte
 	if c.Type.Optional {
 		p = appendBitmap(p, c.Present)
@@ -201,7 +202,7 @@ func encodeColumn(c *Column) encoded {
 		p = appendBitmap(p, c.ElementPresent)
 	}
 	p = slices.Grow(p, taken.Size)
-	return encoded{taken.Encoding, best.append(p), best.tried}
+	return encoded{taken.Encoding, write(p), tried}
 }
 
 func appendBitmap(dst []byte, b Bitmap) []byte {
