@@ -52,14 +52,10 @@ func badVarint(pos, n int) error {
 
 // counter reads a counter32. Most take one byte.
 func (b *block) counter() (int32, error) {
-	if b.pos < len(b.p) && b.p[b.pos] < 0x80 {
+	if p := b.p[b.pos:]; len(p) > 0 && p[0] < 0x80 {
 		b.pos++
-		return wire.UnZigZag32(uint32(b.p[b.pos-1])), nil
+		return wire.UnZigZag32(uint32(p[0])), nil
 	}
-	return b.longCounter()
-}
-
-func (b *block) longCounter() (int32, error) {
 	v, n := wire.Varint32(b.p[b.pos:])
 	if n <= 0 {
 		return 0, badVarint(b.pos, n)

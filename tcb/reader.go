@@ -193,8 +193,12 @@ func (t *Table) Read(ctx context.Context, tags ...int32) ([]*Column, error) {
 		b := block{p: blocks[i], budget: bud, utf8: t.opts.StrictUTF8}
 		b.own = descs[i].Offset+descs[i].Size > int64(len(t.head)) && descs[i].Size > fetched/2
 		c, err := b.column(descs[i], t.dir.rows)
-		columns[i], errs[i] = c, fault.Locate(err, t.Name(), label(descs[i].Tag, ""), descs[i].Offset)
-		return errs[i]
+		if err != nil {
+			errs[i] = fault.Locate(err, t.Name(), label(descs[i].Tag, ""), descs[i].Offset)
+			return errs[i]
+		}
+		columns[i] = c
+		return nil
 	}
 	if t.size(descs) < parallelBytes {
 		for i := range descs {
