@@ -11,9 +11,9 @@ import (
 	"github.com/spilehq/spile/msglc"
 )
 
-// TestMain lets the test binary be the launcher that measures the memory of a child.
+// TestMain lets the test binary be the launcher that measures the memory of a child, and the child that writes a table.
 func TestMain(m *testing.M) {
-	if launched() {
+	if launched() || wroteTable() {
 		return
 	}
 	os.Exit(m.Run())
@@ -117,4 +117,22 @@ func BenchmarkLeaves(b *testing.B) {
 			})
 		})
 	}
+}
+
+func BenchmarkTables(b *testing.B) {
+	for _, of := range []struct {
+		name   string
+		tables []gameTable
+	}{{"set", tableSet(growthRows)}, {"long table", []gameTable{longTable(100_000)}}} {
+		jobs, err := tableLoads(of.name, of.tables)
+		if err != nil {
+			b.Fatal(err)
+		}
+		benchmarkJobs(b, jobs)
+	}
+	jobs, err := columnJobs(1 << 20)
+	if err != nil {
+		b.Fatal(err)
+	}
+	benchmarkJobs(b, jobs)
 }

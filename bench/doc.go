@@ -13,5 +13,7 @@
 //
 // In reading order: document.go and archive.go make the inputs, job.go and measure.go hold and time contenders, the
 // jobs stand in decode.go, write.go, open.go, process.go, concurrency.go, memory.go and costs.go, python.go talks to the
-// original, report.go prints.
+// original, report.go prints. For tables, table_set.go makes the input of the rows in table_rows.go, table_shape.go and
+// table_flat.go encode it for every contender, the jobs stand in table_load.go, table_column.go, table_size.go and
+// table_write.go.
 package main

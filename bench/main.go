@@ -23,6 +23,8 @@ var sections = []section{
 	{"write", "indexing, packing, writing", measureWrite},
 	{"concurrency", "many goroutines on one reader", measureConcurrency},
 	{"memory", "pack a JSON file of any length", measureMemory},
+	{"tables", "tables of game data: loading, decoding, writing", measureTables},
+	{"sizes", "the same tables as files", measureSizes},
 	{"costs", "what a table of contents costs, and where it does not pay", measureCosts},
 }
 
@@ -34,13 +36,15 @@ type setup struct {
 	decode  size   // of the mixed document that is decoded
 	scan    size   // of the one that is passed over, indexed and packed
 	pack    size   // of the JSON file that is packed for its memory
+	growth  int    // rows of the long table of the set
+	rows    int    // rows of the one long table
 	quick   bool
 	jobs    *regexp.Regexp // of the names of jobs, where not all are measured
 	notes   []string
 }
 
 func main() {
-	if launched() {
+	if launched() || wroteTable() {
 		return
 	}
 	if err := run(); err != nil {
@@ -60,6 +64,7 @@ func run() error {
 	flag.Var(&s.archive, "size", "of the document that is opened, which is compared with one a tenth as long (default 1GB, less where the disk is short)")
 	flag.BoolVar(&huge, "huge", false, "open a document of 10 GB, and compare it with one of 1 GB")
 	flag.BoolVar(&pack2g, "pack2g", false, "pack JSON files of 2 GB (default 256 MB)")
+	flag.IntVar(&s.rows, "rows", 0, "of the long table (default 5,000,000)")
 	flag.BoolVar(&s.quick, "quick", os.Getenv("CI") != "", "small inputs and few rounds, to see that everything runs")
 	flag.StringVar(&s.dir, "dir", "", "where made files are kept (default a folder of the user's cache)")
 	flag.IntVar(&s.rounds, "rounds", s.rounds, "batches of each contender")
@@ -74,9 +79,15 @@ func run() error {
 		return fmt.Errorf("unexpected argument %q", flag.Arg(0))
 	}
 	s.decode, s.scan, s.pack = 8e6, 64e6, 256e6
+	s.growth = growthRows
+	long := longRows
 	if s.quick {
+		s.growth, long = growthRows/10, 50_000
 		s.decode, s.scan, s.pack = 1e6, 8e6, 32e6
 		s.rounds, s.batch = min(s.rounds, 3), min(s.batch, 50*time.Millisecond)
+	}
+	if s.rows <= 0 {
+		s.rows = long
 	}
 	if pack2g {
 		s.pack = 2e9

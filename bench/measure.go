@@ -53,6 +53,9 @@ func (j *job) measure(e effort) ([]measurement, error) {
 	if j.oneCore {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	}
+	if j.rounds > 0 {
+		e.rounds = min(e.rounds, j.rounds)
+	}
 	return measureEach(e, j.contenders())
 }
 

@@ -163,6 +163,16 @@ func (j *job) rows(m []measurement) []row {
 		}
 		list = append(list, r)
 	}
+	if j.allocated {
+		for i, p := range j.peers {
+			ours, theirs := figure{Value: m[0].Allocated, Unit: memory}, figure{Value: m[i+1].Allocated, Unit: memory}
+			r := row{Section: j.section, Job: j.name + ", allocated", Ours: ours, Peer: p.name, Theirs: &theirs, Ratio: theirs.Value / ours.Value}
+			if p.target > 0 {
+				r.atLeast(r.Ratio, 1, "1 x")
+			}
+			list = append(list, r)
+		}
+	}
 	return list
 }
 

@@ -41,7 +41,13 @@ func (b *block) array(c *Column, enc Encoding, rows, elements int) error {
 	}
 	c.Offsets = make([]int32, rows+1)
 	var sum int64
-	err = b.ints(Encoding(lengths), rows).chunks(rows, func(at int, v []int32) error {
+	s := b.ints(Encoding(lengths), rows)
+	var buf [chunk]int32
+	for at := 0; at < rows; {
+		v := buf[:min(chunk, rows-at)]
+		if err := s.fill(v); err != nil {
+			return err
+		}
 		for i, n := range v {
 			if n < 0 {
 				return b.fail("D8", "row %d has %d elements", at+i, n)
@@ -51,10 +57,7 @@ func (b *block) array(c *Column, enc Encoding, rows, elements int) error {
 			}
 			c.Offsets[at+i+1] = int32(sum)
 		}
-		return nil
-	})
-	if err != nil {
-		return err
+		at += len(v)
 	}
 	if err := b.sameElements(elements, sum); err != nil {
 		return err

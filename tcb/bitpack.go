@@ -50,66 +50,123 @@ func (b *block) bitpack(n int) (p packed, err error) {
 	return p, err
 }
 
-// slots calls use with stretches of the slots.
-func unpack[T int32 | int64 | bool](p packed, out []T, of func(slot uint64) T) {
-	mask := uint64(math.MaxUint64) >> (64 - p.width)
-	i, bit, step := 0, 0, p.width
-	// Eight bytes from where a slot starts hold it whole when it has up to 57 bits.
-	if step <= 57 {
-		for ; i < len(out); i++ {
-			at := bit >> 3
-			if at+8 > len(p.bits) {
-				break
-			}
-			out[i] = of(binary.LittleEndian.Uint64(p.bits[at:]) >> (bit & 7) & mask)
-			bit += step
+// word is the eight bytes from at on.
+func word(p []byte, at int) uint64 { return binary.LittleEndian.Uint64(p[at:]) }
+
+// mask has the bits of a slot.
+func (p packed) mask() uint64 { return math.MaxUint64 >> (64 - p.width) }
+
+// slot is slot i, in whatever way the bits lie.
+func (p packed) slot(i int) uint64 {
+	bit := i * p.width
+	at, shift := bit>>3, bit&7
+	var w [16]byte
+	copy(w[:], p.bits[at:min(len(p.bits), at+9)])
+	v := word(w[:], 0) >> shift
+	if shift > 0 {
+		v |= uint64(w[8]) << (64 - shift)
+	}
+	return v & p.mask()
+}
+
+// inWords is how many of n slots can be read by their first ones as words of eight bytes each, which hold a slot of up to
+// 57 bits whole wherever in the first byte it starts.
+func (p packed) inWords(n int) int {
+	if p.width > 57 || len(p.bits) < 8 {
+		return 0
+	}
+	return min(n, ((len(p.bits)-8)*8+7)/p.width+1)
+}
+
+// unpack decodes the slots. Narrow ones are taken from a word four or two at a time.
+func unpack[T int32 | int64](p packed, out []T, base T) {
+	width, mask, bits := p.width, p.mask(), p.bits
+	n := p.inWords(len(out))
+	i, bit := 0, 0
+	switch {
+	case width <= 14:
+		step := uint(width)
+		for ; i+4 <= n; i += 4 {
+			w := word(bits, bit>>3) >> (bit & 7)
+			v := (*[4]T)(out[i:])
+			v[0] = base + T(w&mask)
+			v[1] = base + T(w>>(step&63)&mask)
+			v[2] = base + T(w>>(2*step&63)&mask)
+			v[3] = base + T(w>>(3*step&63)&mask)
+			bit += 4 * width
+		}
+	case width <= 28:
+		step := uint(width)
+		for ; i+2 <= n; i += 2 {
+			w := word(bits, bit>>3) >> (bit & 7)
+			v := (*[2]T)(out[i:])
+			v[0] = base + T(w&mask)
+			v[1] = base + T(w>>(step&63)&mask)
+			bit += 2 * width
 		}
 	}
+	for ; i < n; i++ {
+		out[i] = base + T(word(bits, bit>>3)>>(bit&7)&mask)
+		bit += width
+	}
 	for ; i < len(out); i++ {
-		at, shift := bit>>3, bit&7
-		var w [16]byte
-		copy(w[:], p.bits[at:min(len(p.bits), at+9)])
-		v := binary.LittleEndian.Uint64(w[:]) >> shift
-		if shift > 0 {
-			v |= uint64(w[8]) << (64 - shift)
-		}
-		out[i] = of(v & mask)
-		bit += step
+		out[i] = base + T(p.slot(i))
 	}
 }
 
 // int32s decodes the slots as 32-bit integers.
 func (p packed) int32s(out []int32) error {
 	base := p.base
-	top := base + int64(uint64(math.MaxUint64)>>(64-p.width))
+	top := base + int64(p.mask())
 	if p.width <= 32 && base >= math.MinInt32 && base <= math.MaxInt32 && top <= math.MaxInt32 {
-		base := int32(base)
-		unpack(p, out, func(slot uint64) int32 { return base + int32(slot) })
+		unpack(p, out, int32(base))
 		return nil
 	}
-	var wide int64
-	found := false
-	unpack(p, out, func(slot uint64) int32 {
-		v := base + int64(slot)
-		if v != int64(int32(v)) && !found {
-			wide, found = v, true
+	var buf [chunk]int64
+	for at := 0; at < len(out); at += chunk {
+		v := buf[:min(chunk, len(out)-at)]
+		p.stretch(v, at)
+		for i, x := range v {
+			if x != int64(int32(x)) {
+				return failed("D7", "the value %d, which has more than 32 bits", x)
+			}
+			out[at+i] = int32(x)
 		}
-		return int32(v)
-	})
-	if found {
-		return failed("D7", "the value %d, which has more than 32 bits", wide)
 	}
 	return nil
 }
 
-func (p packed) int64s(out []int64) {
-	base := p.base
-	unpack(p, out, func(slot uint64) int64 { return base + int64(slot) })
+func (p packed) int64s(out []int64) { unpack(p, out, p.base) }
+
+// stretch decodes the slots from at on, which is a multiple of 8.
+func (p packed) stretch(out []int64, at int) {
+	p.bits = p.bits[at/8*p.width:]
+	unpack(p, out, p.base)
 }
 
 func (p packed) bools(out []bool) {
-	base := p.base
-	unpack(p, out, func(slot uint64) bool { return base+int64(slot) != 0 })
+	if p.width == 1 && p.base == 0 {
+		i := 0
+		for ; i+8 <= len(out); i += 8 {
+			v, b := (*[8]bool)(out[i:]), p.bits[i/8]
+			for k := range v {
+				v[k] = b&1 != 0
+				b >>= 1
+			}
+		}
+		for ; i < len(out); i++ {
+			out[i] = p.slot(i) != 0
+		}
+		return
+	}
+	var buf [chunk]int64
+	for at := 0; at < len(out); at += chunk {
+		v := buf[:min(chunk, len(out)-at)]
+		p.stretch(v, at)
+		for i, x := range v {
+			out[at+i] = x != 0
+		}
+	}
 }
 
 // pack makes the slots of the values, of which there is one at least.

@@ -32,6 +32,7 @@ type block struct {
 	pos    int
 	budget *budget
 	utf8   bool // refuse strings that are no UTF-8
+	own    bool // p belongs to the read, and most of what was fetched with it is p: values can stay where they are
 }
 
 func (b *block) left() int { return len(b.p) - b.pos }
@@ -49,8 +50,12 @@ func badVarint(pos, n int) error {
 	return failed("D1", "the block ends inside a number").At(int64(pos))
 }
 
-// counter reads a counter32.
+// counter reads a counter32. Most take one byte.
 func (b *block) counter() (int32, error) {
+	if p := b.p[b.pos:]; len(p) > 0 && p[0] < 0x80 {
+		b.pos++
+		return wire.UnZigZag32(uint32(p[0])), nil
+	}
 	v, n := wire.Varint32(b.p[b.pos:])
 	if n <= 0 {
 		return 0, badVarint(b.pos, n)
@@ -103,11 +108,15 @@ func (b *block) enough(n int, size int64) error {
 
 // decodeBlock decodes the block of a column.
 func decodeBlock(p []byte, d Descriptor, rows int, bud *budget, strict bool) (*Column, error) {
+	return (&block{p: p, budget: bud, utf8: strict}).column(d, rows)
+}
+
+// column decodes all of the block.
+func (b *block) column(d Descriptor, rows int) (*Column, error) {
 	if err := checkType(d); err != nil {
 		return nil, err
 	}
 	t := d.Type
-	b := &block{p: p, budget: bud, utf8: strict}
 	c := &Column{Tag: d.Tag, Type: t, Rows: rows}
 	var err error
 	if t.Optional {

@@ -1,6 +1,7 @@
 package tcb
 
 import (
+	"encoding/binary"
 	"math"
 
 	"golang.org/x/sync/errgroup"
@@ -141,16 +142,20 @@ func tryWhole[T float32 | float64](out *choice, v []T) {
 
 // tryFixedDict tries the dictionaries of values of a fixed width.
 func tryFixedDict[T any](out *choice, c *Column, v []T, bitsOf func(T) uint64) {
-	indexes, firsts := indexBits(v, bitsOf)
+	indexes, keys := indexBits(v, bitsOf)
 	width, _ := c.Type.Element.rawSize()
-	size := wire.Varint32Size(int32(len(firsts))) + int(width)*len(firsts)
-	sizes := sizesOf(indexes)
+	size := wire.Varint32Size(int32(len(keys))) + int(width)*len(keys)
+	sizes := indexSizes(indexes)
 	for _, enc := range []Encoding{Dict, DictRLE} {
 		stream := indexStream(enc)
 		out.try(Candidate{Encoding: enc, Size: size + sizes.of(stream)}, func(dst []byte) []byte {
-			dst = wire.AppendVarint32(dst, int32(len(firsts)))
-			for _, i := range firsts {
-				dst = c.appendRaw(dst, i, i+1)
+			dst = wire.AppendVarint32(dst, int32(len(keys)))
+			for _, key := range keys {
+				if width == 4 {
+					dst = binary.LittleEndian.AppendUint32(dst, uint32(key))
+				} else {
+					dst = binary.LittleEndian.AppendUint64(dst, key)
+				}
 			}
 			return appendInts(dst, stream, indexes)
 		})
@@ -191,9 +196,9 @@ func tryStringDicts(out *choice, c *Column) {
 	for _, s := range d.entries {
 		plain += wire.Varint32Size(int32(len(s))) + len(s)
 	}
-	sizes := sizesOf(d.indexes)
+	sizes := indexSizes(d.indexes)
 	work.Wait() // no error
-	frontSizes := sizesOf(frontIndexes)
+	frontSizes := indexSizes(frontIndexes)
 	for _, cand := range []struct {
 		enc     Encoding
 		size    int

@@ -2,6 +2,8 @@ package tcb
 
 import (
 	"cmp"
+	"math"
+	"math/bits"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -124,29 +126,22 @@ func (b *block) frontEntries(what string) ([]string, error) {
 	if err := b.budget.take(int64(n), 16); err != nil {
 		return nil, err
 	}
-	start, before := b.pos, 0
+	start, before, total := b.pos, 0, int64(0)
 	for range n {
 		shared, rest, err := b.front(what, before)
 		if err != nil {
 			return nil, err
 		}
 		before = shared + len(rest)
-		if err := b.budget.take(int64(before), 1); err != nil {
-			return nil, err
-		}
+		total += int64(before) // a length below 2 GiB each time, and fewer entries than that
+	}
+	if err := b.budget.take(total, 1); err != nil {
+		return nil, err
 	}
 	end := b.pos
 	b.pos = start
-	total := 0
-	before = 0
-	for range n {
-		shared, rest, _ := b.front(what, before)
-		before = shared + len(rest)
-		total += before
-	}
-	b.pos = start
 	var text strings.Builder
-	text.Grow(total)
+	text.Grow(int(total))
 	entries := make([]string, n)
 	last := ""
 	for i := range entries {
@@ -180,26 +175,37 @@ func (b *block) segmentEntries() ([]string, error) {
 	if err := b.budget.take(int64(n), 16); err != nil {
 		return nil, err
 	}
-	start, total := b.pos, 0
+	start, total := b.pos, int64(0)
 	for range n {
-		size := 0
-		err := b.pieces(len(segments), func(k int) { size += len(segments[k]) })
+		pieces, err := b.count("piece count")
 		if err != nil {
 			return nil, err
 		}
-		if err := b.budget.take(int64(size), 1); err != nil {
-			return nil, err
+		for range pieces {
+			at := b.pos
+			k, err := b.counter()
+			if err != nil {
+				return nil, err
+			}
+			if k < 0 || int(k) >= len(segments) {
+				return nil, failed("D3", "piece %d of %d segments", k, len(segments)).At(int64(at))
+			}
+			total += int64(len(segments[k]))
 		}
-		total += size
+	}
+	if err := b.budget.take(total, 1); err != nil {
+		return nil, err
 	}
 	b.pos = start
 	var text strings.Builder
-	text.Grow(total)
+	text.Grow(int(total))
 	entries := make([]string, n)
 	for i := range entries {
 		from := text.Len()
-		if err := b.pieces(len(segments), func(k int) { text.WriteString(segments[k]) }); err != nil {
-			return nil, err
+		pieces, _ := b.counter()
+		for range pieces {
+			k, _ := b.counter()
+			text.WriteString(segments[k])
 		}
 		entries[i] = text.String()[from:]
 		if err := b.checkUTF8(entries[i], b.pos); err != nil {
@@ -207,26 +213,6 @@ func (b *block) segmentEntries() ([]string, error) {
 		}
 	}
 	return entries, nil
-}
-
-// pieces reads the segment indexes of an entry.
-func (b *block) pieces(segments int, use func(k int)) error {
-	n, err := b.count("piece count")
-	if err != nil {
-		return err
-	}
-	for range n {
-		at := b.pos
-		k, err := b.counter()
-		if err != nil {
-			return err
-		}
-		if k < 0 || int(k) >= segments {
-			return failed("D3", "piece %d of %d segments", k, segments).At(int64(at))
-		}
-		use(int(k))
-	}
-	return nil
 }
 
 // dictionary is what the writer knows of the strings of a column: the distinct ones in the order of their first
@@ -251,45 +237,74 @@ func newDictionary(v []string) dictionary {
 	return d
 }
 
-// indexBits returns for each value of at most 64 bits which distinct one it is, in the order of first appearance, and
-// where each of those first appears. It has its own table, of which a probe is one cache miss: with a million distinct
-// values it takes a tenth of the time of a map.
-func indexBits[T any](v []T, bitsOf func(T) uint64) (indexes []int32, firsts []int) {
-	type slot struct {
-		key uint64
-		k   int32 // of the value, + 1; 0 is free
-	}
-	table := make([]slot, 1<<10)
+// indexBits returns for each value of at most 64 bits which distinct one it is, and those in the order of their first
+// appearance. It has its own table, of which a probe is one cache miss: with a million distinct values it takes a tenth of
+// the time of a map. Values that are all distinct take 25 to 40 bytes each here.
+func indexBits[T any](v []T, bitsOf func(T) uint64) (indexes []int32, keys []uint64) {
+	// A slot is half of the hash, and behind it the number of the value, + 1; 0 is free.
+	table := make([]uint64, 1<<10)
 	shift := 64 - 10
-	place := func(key uint64) int {
-		at := int(key * 0x9e3779b97f4a7c15 >> shift)
-		for table[at].k != 0 && table[at].key != key {
-			at = (at + 1) & (len(table) - 1)
-		}
-		return at
-	}
+	most := roomOf(len(table))
+	keys = make([]uint64, 0, min(most, len(v)))
 	indexes = make([]int32, len(v))
 	for i, x := range v {
 		key := bitsOf(x)
-		at := place(key)
-		if table[at].k == 0 {
-			if 2*len(firsts) >= len(table) {
-				old := table
-				table = make([]slot, 2*len(old))
-				shift--
-				for _, s := range old {
-					if s.k != 0 {
-						table[place(s.key)] = s
+		hash := hashBits(key)
+		at := int(hash >> shift)
+		for {
+			s := table[at]
+			if s == 0 {
+				indexes[i] = int32(len(keys))
+				if len(keys) < most {
+					keys = append(keys, key)
+					table[at] = hash<<32 | uint64(len(keys))
+				} else {
+					table = nil // so that it can go before the next one comes
+					shift--
+					if len(keys) >= manyKeys && len(keys)/9 >= i/10 { // nearly all are distinct, and will be
+						for shift > 1 && roomOf(1<<(64-shift)) < len(v) {
+							shift--
+						}
+					}
+					table = make([]uint64, 1<<(64-shift))
+					most = roomOf(len(table))
+					keys = append(append(make([]uint64, 0, min(most, len(v))), keys...), key)
+					for k, old := range keys {
+						putKey(table, shift, hashBits(old), k)
 					}
 				}
-				at = place(key)
+				break
 			}
-			firsts = append(firsts, i)
-			table[at] = slot{key, int32(len(firsts))}
+			if k := uint32(s) - 1; s>>32 == hash&math.MaxUint32 && keys[k] == key {
+				indexes[i] = int32(k)
+				break
+			}
+			at = (at + 1) & (len(table) - 1)
 		}
-		indexes[i] = table[at].k - 1
 	}
-	return indexes, firsts
+	return indexes, keys
+}
+
+// manyKeys is from how many distinct values on a table may grow at once to what all values need. One that turns out too
+// large is slow, since it does not fit into a cache.
+const manyKeys = 1 << 16
+
+// roomOf is how many values a table of n slots takes.
+func roomOf(n int) int { return n / 8 * 5 }
+
+// putKey puts value k, which is not there, into a free slot.
+func putKey(table []uint64, shift int, hash uint64, k int) {
+	at := int(hash >> shift)
+	for table[at] != 0 {
+		at = (at + 1) & (len(table) - 1)
+	}
+	table[at] = hash<<32 | uint64(k+1)
+}
+
+// hashBits mixes all bits of a key into the upper ones, which say the slot, and the lower ones, which are kept in it.
+func hashBits(key uint64) uint64 {
+	hi, lo := bits.Mul64(key^0xa0761d6478bd642f, 0x9e3779b97f4a7c15)
+	return hi ^ lo
 }
 
 // remap returns the indexes into entries that stand in another order; rank is where each went.

@@ -4,31 +4,29 @@ import (
 	"encoding/binary"
 	"math"
 
+	"github.com/spilehq/spile/internal/box"
 	"github.com/spilehq/spile/internal/wire"
 )
 
 // int32s decodes the values of an I32 or Enum column.
 func (b *block) int32s(c *Column, enc Encoding, n int) error {
+	if enc == Raw && c.Type.Element == I32 {
+		p, err := b.bytes(4*int64(n), "values")
+		if err == nil {
+			c.Int32s = numbersOf[int32](b, p)
+		}
+		return err
+	}
 	c.Int32s = make([]int32, n)
-	switch {
-	case enc == BitPack:
+	if enc == BitPack {
 		p, err := b.bitpack(n)
 		if err != nil {
 			return err
 		}
 		return p.int32s(c.Int32s)
-	case enc == Raw && c.Type.Element == I32:
-		p, err := b.bytes(4*int64(n), "values")
-		if err != nil {
-			return err
-		}
-		for i := range c.Int32s {
-			c.Int32s[i] = int32(binary.LittleEndian.Uint32(p))
-			p = p[4:]
-		}
-		return nil
 	}
-	return b.ints(enc, n).fill(c.Int32s)
+	s := b.ints(enc, n)
+	return s.fill(c.Int32s)
 }
 
 // bools decodes the values of a Bool column: any number but 0 is true.
@@ -48,55 +46,50 @@ func (b *block) bools(c *Column, enc Encoding, n int) error {
 		}
 		return err
 	}
-	return b.ints(enc, n).chunks(n, func(at int, v []int32) error {
-		for i, x := range v {
-			c.Bools[at+i] = x != 0
+	s := b.ints(enc, n)
+	var buf [chunk]int32
+	for dst := c.Bools; len(dst) > 0; {
+		v := buf[:min(chunk, len(dst))]
+		if err := s.fill(v); err != nil {
+			return err
 		}
-		return nil
-	})
+		for i, x := range v {
+			dst[i] = x != 0
+		}
+		dst = dst[len(v):]
+	}
+	return nil
 }
 
-func (b *block) int64s(c *Column, enc Encoding, n int) error {
-	c.Int64s = make([]int64, n)
+func (b *block) int64s(c *Column, enc Encoding, n int) (err error) {
 	if enc == BitPack {
+		c.Int64s = make([]int64, n)
 		p, err := b.bitpack(n)
 		if err == nil {
 			p.int64s(c.Int64s)
 		}
 		return err
 	}
-	return fixedValues(b, enc, c.Int64s, 8, func(dst []int64, p []byte) {
-		for i := range dst {
-			dst[i] = int64(binary.LittleEndian.Uint64(p))
-			p = p[8:]
-		}
-	})
+	c.Int64s, err = fixedValues[int64](b, enc, n, 8)
+	return err
 }
 
-func (b *block) float32s(c *Column, enc Encoding, n int) error {
-	c.Float32s = make([]float32, n)
+func (b *block) float32s(c *Column, enc Encoding, n int) (err error) {
 	if enc == Whole {
+		c.Float32s = make([]float32, n)
 		return wholes(b, c.Float32s)
 	}
-	return fixedValues(b, enc, c.Float32s, 4, func(dst []float32, p []byte) {
-		for i := range dst {
-			dst[i] = math.Float32frombits(binary.LittleEndian.Uint32(p))
-			p = p[4:]
-		}
-	})
+	c.Float32s, err = fixedValues[float32](b, enc, n, 4)
+	return err
 }
 
-func (b *block) float64s(c *Column, enc Encoding, n int) error {
-	c.Float64s = make([]float64, n)
+func (b *block) float64s(c *Column, enc Encoding, n int) (err error) {
 	if enc == Whole {
+		c.Float64s = make([]float64, n)
 		return wholes(b, c.Float64s)
 	}
-	return fixedValues(b, enc, c.Float64s, 8, func(dst []float64, p []byte) {
-		for i := range dst {
-			dst[i] = math.Float64frombits(binary.LittleEndian.Uint64(p))
-			p = p[8:]
-		}
-	})
+	c.Float64s, err = fixedValues[float64](b, enc, n, 8)
+	return err
 }
 
 func (b *block) guids(c *Column, n int) error {
@@ -111,26 +104,35 @@ func (b *block) guids(c *Column, n int) error {
 	return nil
 }
 
-// fixedValues decodes values of a fixed width: RAW, or through a dictionary.
-func fixedValues[T any](b *block, enc Encoding, out []T, width int64, decode func(dst []T, p []byte)) error {
+// fixedValues decodes n values of a fixed width: RAW, or through a dictionary.
+func fixedValues[T box.Fixed](b *block, enc Encoding, n int, width int64) ([]T, error) {
 	if enc == Raw {
-		p, err := b.bytes(width*int64(len(out)), "values")
-		if err == nil {
-			decode(out, p)
+		p, err := b.bytes(width*int64(n), "values")
+		if err != nil {
+			return nil, err
 		}
-		return err
+		return numbersOf[T](b, p), nil
 	}
 	count, err := b.count("entry count")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	p, err := b.bytes(width*int64(count), "a dictionary")
 	if err != nil {
-		return err
+		return nil, err
 	}
-	entries := make([]T, count)
-	decode(entries, p)
-	return gather(b, enc == DictRLE, out, entries)
+	out := make([]T, n)
+	return out, gather(b, enc == DictRLE, out, box.Numbers[T](p))
+}
+
+// numbersOf gives the numbers in bytes of the block, where they are if they can stay there.
+func numbersOf[T box.Fixed](b *block, p []byte) []T {
+	if b.own {
+		if v, ok := box.InPlace[T](p); ok {
+			return v
+		}
+	}
+	return box.Numbers[T](p)
 }
 
 // gather decodes an index stream and looks each value up.
@@ -141,16 +143,23 @@ func gather[T any](b *block, rle bool, out, entries []T) error {
 	} else if err := b.enough(len(out), 1); err != nil {
 		return err
 	}
-	return b.ints(enc, len(out)).chunks(len(out), func(at int, v []int32) error {
-		dst := out[at:][:len(v)]
+	s := b.ints(enc, len(out))
+	var buf [chunk]int32
+	for len(out) > 0 {
+		v := buf[:min(chunk, len(out))]
+		if err := s.fill(v); err != nil {
+			return err
+		}
+		dst := out[:len(v)]
 		for i, x := range v {
 			if uint(x) >= uint(len(entries)) {
 				return b.fail("D3", "index %d into a dictionary of %d", x, len(entries))
 			}
 			dst[i] = entries[x]
 		}
-		return nil
-	})
+		out = out[len(v):]
+	}
+	return nil
 }
 
 // wholes decodes floats that are stored as integers (docs/format/tcb.md, "WHOLE").
@@ -164,31 +173,48 @@ func wholes[T float32 | float64](b *block, out []T) error {
 		b.pos--
 		return b.fail("D5", "whole numbers are stored in %s (%d), where 1 to 4 can be", enc, inner)
 	}
-	return b.ints(enc, len(out)).chunks(len(out), func(at int, v []int32) error {
-		dst := out[at:][:len(v)]
+	s := b.ints(enc, len(out))
+	var buf [chunk]int32
+	for len(out) > 0 {
+		v := buf[:min(chunk, len(out))]
+		if err := s.fill(v); err != nil {
+			return err
+		}
+		dst := out[:len(v)]
 		for i, x := range v {
 			dst[i] = T(x)
 		}
-		return nil
-	})
+		out = out[len(v):]
+	}
+	return nil
 }
 
 // asWholes returns the values as integers when each is one, with the very bits that the integer converts to.
 func asWholes[T float32 | float64](v []T) ([]int32, bool) {
-	out := make([]int32, len(v))
-	for i, x := range v {
-		f := float64(x)
-		if !(f >= math.MinInt32 && f <= math.MaxInt32) {
+	for _, x := range v[:min(len(v), 100)] { // most columns are found out before anything is allocated
+		if _, ok := asWhole(x); !ok {
 			return nil, false
 		}
-		n := int32(f)
-		// T(n) == x holds for -0.0, which is not +0.0.
-		if T(n) != x || n == 0 && math.Signbit(f) {
+	}
+	out := make([]int32, len(v))
+	for i, x := range v {
+		n, ok := asWhole(x)
+		if !ok {
 			return nil, false
 		}
 		out[i] = n
 	}
 	return out, true
+}
+
+func asWhole[T float32 | float64](x T) (int32, bool) {
+	f := float64(x)
+	if !(f >= math.MinInt32 && f <= math.MaxInt32) {
+		return 0, false
+	}
+	n := int32(f)
+	// T(n) == x holds for -0.0, which is not +0.0.
+	return n, T(n) == x && !(n == 0 && math.Signbit(f))
 }
 
 // appendRaw appends values [start, end) in the RAW form.

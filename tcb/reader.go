@@ -181,7 +181,7 @@ func (t *Table) Read(ctx context.Context, tags ...int32) ([]*Column, error) {
 			descs[i] = d
 		}
 	}
-	blocks, err := t.blocks(ctx, descs)
+	blocks, fetched, err := t.blocks(ctx, descs)
 	if err != nil {
 		return nil, fault.Locate(err, t.Name(), "", 0)
 	}
@@ -193,9 +193,15 @@ func (t *Table) Read(ctx context.Context, tags ...int32) ([]*Column, error) {
 			errs[i] = fault.New(nil, "tcb", "").Because(err).In(t.Name())
 			return errs[i]
 		}
-		c, err := decodeBlock(blocks[i], descs[i], t.dir.rows, bud, t.opts.StrictUTF8)
-		columns[i], errs[i] = c, fault.Locate(err, t.Name(), label(descs[i].Tag, ""), descs[i].Offset)
-		return errs[i]
+		b := block{p: blocks[i], budget: bud, utf8: t.opts.StrictUTF8}
+		b.own = descs[i].Offset+descs[i].Size > int64(len(t.head)) && descs[i].Size > fetched/2
+		c, err := b.column(descs[i], t.dir.rows)
+		if err != nil {
+			errs[i] = fault.Locate(err, t.Name(), label(descs[i].Tag, ""), descs[i].Offset)
+			return errs[i]
+		}
+		columns[i] = c
+		return nil
 	}
 	if t.size(descs) < parallelBytes {
 		for i := range descs {
@@ -236,8 +242,8 @@ func (t *Table) size(descs []Descriptor) int64 {
 	return n
 }
 
-// blocks returns the bytes of the blocks.
-func (t *Table) blocks(ctx context.Context, descs []Descriptor) ([][]byte, error) {
+// blocks returns the bytes of the blocks, and how many bytes of them were fetched for this.
+func (t *Table) blocks(ctx context.Context, descs []Descriptor) (_ [][]byte, fetched int64, err error) {
 	out := make([][]byte, len(descs))
 	var missing []source.Range
 	var at []int
@@ -248,13 +254,14 @@ func (t *Table) blocks(ctx context.Context, descs []Descriptor) ([][]byte, error
 		}
 		missing = append(missing, source.Range{Start: d.Offset, End: d.Offset + d.Size})
 		at = append(at, i)
+		fetched += d.Size
 	}
 	if len(missing) == 0 {
-		return out, nil
+		return out, 0, nil
 	}
 	got, err := source.Fetch(ctx, t.obj, missing)
 	for i, p := range got {
 		out[at[i]] = p
 	}
-	return out, err
+	return out, fetched, err
 }

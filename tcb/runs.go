@@ -1,6 +1,10 @@
 package tcb
 
-import "github.com/spilehq/spile/internal/wire"
+import (
+	"encoding/binary"
+
+	"github.com/spilehq/spile/internal/wire"
+)
 
 // small is what integer streams are made of: the values of columns, and the bytes of bitmaps and packed values.
 type small interface{ ~int32 | ~byte }
@@ -17,7 +21,7 @@ type intStream struct {
 	value   int32 // of the run: the value, or in DELTA_RLE the step
 }
 
-func (b *block) ints(enc Encoding, n int) *intStream { return &intStream{b: b, enc: enc, left: n} }
+func (b *block) ints(enc Encoding, n int) intStream { return intStream{b: b, enc: enc, left: n} }
 
 // fill decodes the next len(dst) values.
 func (s *intStream) fill(dst []int32) error {
@@ -33,10 +37,30 @@ func (s *intStream) fill(dst []int32) error {
 	return s.deltaRuns(dst)
 }
 
+// longer are the bits of eight bytes which say that a number goes on.
+const longer = 0x8080808080808080
+
 func (s *intStream) varints(dst []int32) error {
 	p, pos := s.b.p, s.b.pos
-	for i := range dst {
-		// Numbers of one and two bytes, which most are, without a loop.
+	for i := 0; i < len(dst); i++ {
+		// Eight numbers of a byte each, which is what short numbers are most often, without looking at each.
+		for i&7 == 0 && len(dst)-i >= 8 && len(p)-pos >= 8 {
+			w := binary.LittleEndian.Uint64(p[pos:])
+			if w&longer != 0 {
+				break
+			}
+			v := (*[8]int32)(dst[i:])
+			for k := range v {
+				v[k] = wire.UnZigZag32(uint32(w) & 0x7f)
+				w >>= 8
+			}
+			pos += 8
+			i += 8
+		}
+		if i == len(dst) {
+			break
+		}
+		// Numbers of one to three bytes, which most are, without a loop.
 		if pos < len(p) && p[pos] < 0x80 {
 			dst[i] = wire.UnZigZag32(uint32(p[pos]))
 			pos++
@@ -45,6 +69,11 @@ func (s *intStream) varints(dst []int32) error {
 		if pos+1 < len(p) && p[pos+1] < 0x80 {
 			dst[i] = wire.UnZigZag32(uint32(p[pos]&0x7f) | uint32(p[pos+1])<<7)
 			pos += 2
+			continue
+		}
+		if pos+2 < len(p) && p[pos+2] < 0x80 {
+			dst[i] = wire.UnZigZag32(uint32(p[pos]&0x7f) | uint32(p[pos+1]&0x7f)<<7 | uint32(p[pos+2])<<14)
+			pos += 3
 			continue
 		}
 		v, n := wire.Varint32(p[pos:])
@@ -61,7 +90,24 @@ func (s *intStream) varints(dst []int32) error {
 // deltas sums steps up; the first value is a step from 0.
 func (s *intStream) deltas(dst []int32) error {
 	p, pos, prev := s.b.p, s.b.pos, s.prev
-	for i := range dst {
+	for i := 0; i < len(dst); i++ {
+		for i&7 == 0 && len(dst)-i >= 8 && len(p)-pos >= 8 {
+			w := binary.LittleEndian.Uint64(p[pos:])
+			if w&longer != 0 {
+				break
+			}
+			v := (*[8]int32)(dst[i:])
+			for k := range v {
+				prev += wire.UnZigZag32(uint32(w) & 0x7f)
+				v[k] = prev
+				w >>= 8
+			}
+			pos += 8
+			i += 8
+		}
+		if i == len(dst) {
+			break
+		}
 		if pos < len(p) && p[pos] < 0x80 {
 			prev += wire.UnZigZag32(uint32(p[pos]))
 			pos++
@@ -71,6 +117,12 @@ func (s *intStream) deltas(dst []int32) error {
 		if pos+1 < len(p) && p[pos+1] < 0x80 {
 			prev += wire.UnZigZag32(uint32(p[pos]&0x7f) | uint32(p[pos+1])<<7)
 			pos += 2
+			dst[i] = prev
+			continue
+		}
+		if pos+2 < len(p) && p[pos+2] < 0x80 {
+			prev += wire.UnZigZag32(uint32(p[pos]&0x7f) | uint32(p[pos+1]&0x7f)<<7 | uint32(p[pos+2])<<14)
+			pos += 3
 			dst[i] = prev
 			continue
 		}
@@ -148,23 +200,9 @@ func (s *intStream) deltaRuns(dst []int32) error {
 	return nil
 }
 
-// chunk is how many values of a stream are decoded at once on their way elsewhere: 8 KiB, which stays in the first cache.
-const chunk = 2048
-
-// chunks decodes n values of a stream in stretches and gives each to use, with the index of its first value.
-func (s *intStream) chunks(n int, use func(at int, v []int32) error) error {
-	var buf [chunk]int32
-	for at := 0; at < n; at += chunk {
-		v := buf[:min(chunk, n-at)]
-		if err := s.fill(v); err != nil {
-			return err
-		}
-		if err := use(at, v); err != nil {
-			return err
-		}
-	}
-	return nil
-}
+// chunk is how many values of a stream are decoded at once on their way elsewhere: 1 KiB, on the stack. With a buffer on
+// the heap instead, a set of many small tables allocates more for its buffers than for its columns.
+const chunk = 256
 
 // byteStream decodes the n bytes of a bitmap or of packed values (docs/format/tcb.md, "Byte streams"). RAW bytes are not
 // copied.
@@ -185,16 +223,22 @@ func (b *block) byteStream(enc byte, n int64) ([]byte, error) {
 		return nil, err
 	}
 	out := make([]byte, n)
-	err := b.ints(e, int(n)).chunks(int(n), func(at int, v []int32) error {
+	s := b.ints(e, int(n))
+	var buf [chunk]int32
+	for dst := out; len(dst) > 0; {
+		v := buf[:min(chunk, len(dst))]
+		if err := s.fill(v); err != nil {
+			return nil, err
+		}
 		for i, x := range v {
 			if uint32(x) > 0xff {
-				return b.fail("D6", "the value %d in a stream of bytes", x)
+				return nil, b.fail("D6", "the value %d in a stream of bytes", x)
 			}
-			out[at+i] = byte(x)
+			dst[i] = byte(x)
 		}
-		return nil
-	})
-	return out, err
+		dst = dst[len(v):]
+	}
+	return out, nil
 }
 
 // bitmap decodes a bitmap of n bits.
@@ -283,6 +327,25 @@ func sizesOf[T small](v []T) streamSizes {
 	return s
 }
 
+// indexSizes is sizesOf for the indexes of a dictionary, which are stored in VARINT or RLE.
+func indexSizes(v []int32) (s streamSizes) {
+	if len(v) == 0 {
+		return s
+	}
+	prev, size := v[0], wire.Varint32Size(v[0])
+	start := 0 // of the run of prev
+	for i, x := range v {
+		if x != prev {
+			s.varint += size * (i - start)
+			s.rle += wire.Varint32Size(int32(i-start)) + size
+			start, prev, size = i, x, wire.Varint32Size(x)
+		}
+	}
+	s.varint += size * (len(v) - start)
+	s.rle += wire.Varint32Size(int32(len(v)-start)) + size
+	return s
+}
+
 // appendInts appends the stream in VARINT (or RAW, which is the same for what counters hold), DELTA, RLE or DELTA_RLE.
 func appendInts[T small](dst []byte, enc Encoding, v []T) []byte {
 	if len(v) == 0 {
@@ -323,13 +386,68 @@ func appendInts[T small](dst []byte, enc Encoding, v []T) []byte {
 	return dst
 }
 
-// chooseBytes returns the shortest of the five forms of a byte stream, and its size.
+// chooseBytes returns the shortest of the five forms of a byte stream, and its size. VARINT and DELTA take a byte a value
+// at least, so that RAW, which comes first, is never longer than they are: what can be shorter is runs.
 func chooseBytes(p []byte) (Encoding, int) {
-	enc, size := sizesOf(p).least()
-	if len(p) <= size {
+	rle, deltaRLE := runSizes(p)
+	switch {
+	case len(p) <= min(rle, deltaRLE):
 		return Raw, len(p)
+	case deltaRLE < rle:
+		return DeltaRLE, deltaRLE
 	}
-	return enc, size
+	return RLE, rle
+}
+
+// runSizes returns what RLE and DELTA_RLE take. It ends early, with less, when both are as long as the bytes are.
+func runSizes(p []byte) (rle, deltaRLE int) {
+	if len(p) == 0 {
+		return 0, 0
+	}
+	prev := p[0]
+	deltaRLE = byteSize(prev)
+	run := int32(1)                            // of prev
+	var step, stepSize, steps = 0, 0, int32(0) // the run of steps
+	for rest := p[1:]; len(rest) > 0; {
+		if rle >= len(p) && deltaRLE >= len(p) {
+			return rle, deltaRLE
+		}
+		part := rest[:min(len(rest), 1024)]
+		rest = rest[len(part):]
+		for _, x := range part {
+			d := int(x) - int(prev)
+			if d == 0 {
+				run++
+			} else {
+				rle += wire.Varint32Size(run) + byteSize(prev)
+				run, prev = 1, x
+			}
+			if steps > 0 && d == step {
+				steps++
+				continue
+			}
+			if steps > 0 {
+				deltaRLE += wire.Varint32Size(steps) + stepSize
+			}
+			step, stepSize, steps = d, 1, 1
+			if d < -64 || d > 63 {
+				stepSize = 2
+			}
+		}
+	}
+	rle += wire.Varint32Size(run) + byteSize(prev)
+	if steps > 0 {
+		deltaRLE += wire.Varint32Size(steps) + stepSize
+	}
+	return rle, deltaRLE
+}
+
+// byteSize is the length of a byte as a number.
+func byteSize(x byte) int {
+	if x < 64 {
+		return 1
+	}
+	return 2
 }
 
 // appendBytes appends a byte stream.

@@ -34,7 +34,7 @@ func (t *Table) Verify(ctx context.Context, deep bool, report func(Finding)) err
 		if !deep {
 			continue
 		}
-		blocks, err := t.blocks(ctx, []Descriptor{d})
+		blocks, _, err := t.blocks(ctx, []Descriptor{d})
 		if err != nil {
 			return fault.Locate(err, t.Name(), "", 0)
 		}

@@ -1,12 +1,14 @@
 package tcb
 
 import (
+	"context"
 	"io"
 	"math"
 	"runtime"
 	"slices"
 
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/spilehq/spile/fault"
 	"github.com/spilehq/spile/internal/wire"
@@ -26,20 +28,100 @@ type WriteOptions struct {
 //
 // An error is [fault.Invalid], for columns that do not fit together, or [fault.Limit], for a file of 2 GiB or more.
 func Append(dst []byte, rows int, columns []*Column, o *WriteOptions) ([]byte, error) {
+	blocks, size, err := encodeColumns(rows, columns, o)
+	if err != nil {
+		return dst, err
+	}
+	dst = slices.Grow(dst, int(size))
+	start := len(dst)
+	dst = appendDirectory(dst, rows, columns, blocks)
+	for i := range blocks {
+		dst = append(dst, blocks[i].bytes...)
+		blocks[i].bytes = nil
+	}
+	if o == nil {
+		return dst, nil
+	}
+	return dst, seal(dst[start:], o.Keys)
+}
+
+// Write is Append to a writer. A file that is neither sealed nor signed is never in memory as a whole, in addition to its
+// blocks.
+func Write(w io.Writer, rows int, columns []*Column, o *WriteOptions) error {
+	write := func(p []byte) error {
+		if _, err := w.Write(p); err != nil {
+			return fault.New(nil, "tcb", "").Because(err)
+		}
+		return nil
+	}
+	if o != nil && (len(o.Keys.MAC) > 0 || len(o.Keys.Encryption) > 0) {
+		p, err := Append(nil, rows, columns, o)
+		if err != nil {
+			return err
+		}
+		return write(p)
+	}
+	blocks, size, err := encodeColumns(rows, columns, o)
+	if err != nil {
+		return err
+	}
+	p := make([]byte, 0, min(size, writeAtOnce))
+	p = appendDirectory(p, rows, columns, blocks)
+	for i := range blocks {
+		block := blocks[i].bytes
+		blocks[i].bytes = nil
+		if len(p)+len(block) <= cap(p) {
+			p = append(p, block...)
+			continue
+		}
+		if err := write(p); err != nil {
+			return err
+		}
+		p = p[:0]
+		if len(block) > cap(p)/2 {
+			if err := write(block); err != nil {
+				return err
+			}
+			continue
+		}
+		p = append(p, block...)
+	}
+	if len(p) == 0 {
+		return nil
+	}
+	return write(p)
+}
+
+// writeAtOnce is what Write collects of short blocks before it writes them.
+const writeAtOnce = 64 << 10
+
+// encodeColumns checks columns, makes their blocks, and returns about how long the file is, or more.
+func encodeColumns(rows int, columns []*Column, o *WriteOptions) ([]encoded, int64, error) {
 	if o == nil {
 		o = &WriteOptions{}
 	}
 	if err := o.Keys.check(); err != nil {
-		return dst, err
+		return nil, 0, err
 	}
 	if err := checkColumns(rows, columns); err != nil {
-		return dst, err
+		return nil, 0, err
 	}
 	blocks := make([]encoded, len(columns))
+	// What is tried takes up to three times the memory of a column while it is tried. So it is not columns that are
+	// counted: those that are worked on at a time have no more than half of all bytes, or atOnce.
+	var total int64
+	for _, c := range columns {
+		total += c.size()
+	}
+	most := max(total/2, atOnce)
+	room := semaphore.NewWeighted(most)
 	var work errgroup.Group
 	work.SetLimit(runtime.GOMAXPROCS(0))
 	for i, c := range columns {
+		size := min(c.size(), most)
+		room.Acquire(context.Background(), size) // which has no end, so there is no error
 		work.Go(func() error {
+			defer room.Release(size)
 			blocks[i] = encodeColumn(c)
 			return nil
 		})
@@ -50,37 +132,32 @@ func Append(dst []byte, rows int, columns []*Column, o *WriteOptions) ([]byte, e
 		size += int64(len(b.bytes)) + 11
 	}
 	if size > math.MaxInt32 {
-		return dst, fault.New(fault.Limit, "tcb", "a file of about %d bytes, at most %d", size, math.MaxInt32)
+		return nil, 0, fault.New(fault.Limit, "tcb", "a file of about %d bytes, at most %d", size, math.MaxInt32)
 	}
-	dst = slices.Grow(dst, int(size))
-	start := len(dst)
+	if o.Explain != nil {
+		for i, b := range blocks {
+			o.Explain(columns[i], b.tried, b.enc)
+		}
+	}
+	return blocks, size, nil
+}
+
+// atOnce is how many bytes of columns are always worked on at a time.
+const atOnce = 8 << 20
+
+// size is what the values of the column take, the text of strings aside.
+func (c *Column) size() int64 { return int64(c.Len())*c.Type.Element.size() + 4*int64(len(c.Offsets)) }
+
+// appendDirectory appends what stands in front of the blocks.
+func appendDirectory(dst []byte, rows int, columns []*Column, blocks []encoded) []byte {
 	dst = appendHeader(dst)
 	dst = wire.AppendVarint32(dst, int32(rows))
 	dst = wire.AppendVarint32(dst, int32(len(columns)))
 	for i, b := range blocks {
 		c := columns[i]
 		dst = appendDescriptor(dst, Descriptor{Tag: c.Tag, Type: c.Type, Encoding: b.enc, Size: int64(len(b.bytes))})
-		if o.Explain != nil {
-			o.Explain(c, b.tried, b.enc)
-		}
 	}
-	for i := range blocks {
-		dst = append(dst, blocks[i].bytes...)
-		blocks[i].bytes = nil
-	}
-	return dst, seal(dst[start:], o.Keys)
-}
-
-// Write is Append to a writer.
-func Write(w io.Writer, rows int, columns []*Column, o *WriteOptions) error {
-	p, err := Append(nil, rows, columns, o)
-	if err != nil {
-		return err
-	}
-	if _, err := w.Write(p); err != nil {
-		return fault.New(nil, "tcb", "").Because(err)
-	}
-	return nil
+	return dst
 }
 
 // checkColumns refuses columns that are no table.
@@ -114,7 +191,8 @@ type encoded struct {
 func encodeColumn(c *Column) encoded {
 	c = c.clean()
 	best := chooseColumn(c)
-	taken := best.taken()
+	taken, tried, write := best.taken(), best.tried, best.writers[best.best]
+	best = choice{} // what the others would have written can go
 	var p []byte
 	if c.Type.Optional {
 		p = appendBitmap(p, c.Present)
@@ -124,7 +202,7 @@ func encodeColumn(c *Column) encoded {
 		p = appendBitmap(p, c.ElementPresent)
 	}
 	p = slices.Grow(p, taken.Size)
-	return encoded{taken.Encoding, best.append(p), best.tried}
+	return encoded{taken.Encoding, write(p), tried}
 }
 
 func appendBitmap(dst []byte, b Bitmap) []byte {

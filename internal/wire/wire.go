@@ -78,8 +78,9 @@ func AppendVarint32(dst []byte, v int32) []byte { return AppendUvarint64(dst, ui
 // AppendVarint64 appends the shortest zigzag form of v.
 func AppendVarint64(dst []byte, v int64) []byte { return AppendUvarint64(dst, ZigZag64(v)) }
 
-// Varint32Size is the length of AppendVarint32(nil, v).
-func Varint32Size(v int32) int { return (bits.Len32(ZigZag32(v)|1) + 6) / 7 }
+// Varint32Size is the length of AppendVarint32(nil, v). For the number of bits n, (9n+64)/64 is n/7 rounded up, without a
+// division.
+func Varint32Size(v int32) int { return (9*bits.Len32(ZigZag32(v)|1) + 64) >> 6 }
 
 // Varint64Size is the length of AppendVarint64(nil, v).
-func Varint64Size(v int64) int { return (bits.Len64(ZigZag64(v)|1) + 6) / 7 }
+func Varint64Size(v int64) int { return (9*bits.Len64(ZigZag64(v)|1) + 64) >> 6 }

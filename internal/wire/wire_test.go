@@ -88,3 +88,17 @@ func TestLongForms(t *testing.T) {
 		}
 	}
 }
+
+// Sizes at every number of bits, on both sides of 0.
+func TestSizes(t *testing.T) {
+	for n := range 64 {
+		for _, v := range []int64{1<<n - 1, 1 << n, -1 << n, -1<<n - 1, -1<<n + 1} {
+			if got, want := Varint64Size(v), len(AppendVarint64(nil, v)); got != want {
+				t.Errorf("%d has size %d, want %d", v, got, want)
+			}
+			if got, want := Varint32Size(int32(v)), len(AppendVarint32(nil, int32(v))); got != want {
+				t.Errorf("%d has size %d, want %d", int32(v), got, want)
+			}
+		}
+	}
+}
