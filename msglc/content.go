@@ -68,7 +68,7 @@ func (n Node) Raw(ctx context.Context) (value.Raw, error) {
 		return value.Raw{}, err
 	}
 	out := value.Raw{Codec: n.r.h.codec, Data: value.AppendArrayHeader(nil, n.r.h.codec, int(count))}
-	for child, err := range n.Children(ctx) {
+	for child, err := range n.ahead(ctx) {
 		if err != nil {
 			return value.Raw{}, err
 		}
@@ -158,7 +158,7 @@ func (n Node) value(ctx context.Context, b *budget) (any, error) {
 
 func (n Node) sliceValue(ctx context.Context, b *budget) (any, error) {
 	list := make([]any, 0, n.slice.count) // the table, or a leaf, backs the count
-	for child, err := range n.Children(ctx) {
+	for child, err := range n.ahead(ctx) {
 		if err != nil {
 			return nil, err
 		}
@@ -373,7 +373,7 @@ func (n Node) writeSliceJSON(ctx context.Context, jw *value.JSONWriter, b *budge
 	if err := jw.BeginArray(); err != nil {
 		return err
 	}
-	for child, err := range n.Children(ctx) {
+	for child, err := range n.ahead(ctx) {
 		if err != nil {
 			return err
 		}

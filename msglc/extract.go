@@ -104,7 +104,7 @@ func (x *extractor) slice() error {
 	}
 	w.Write(value.AppendArrayHeader(nil, x.s.codec, int(count)))
 	left := x.n.r.s.obj.Size()
-	for child, err := range x.n.Children(x.ctx) {
+	for child, err := range x.n.ahead(x.ctx) {
 		if err != nil {
 			return w.fail(err)
 		}
