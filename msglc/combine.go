@@ -23,9 +23,9 @@ type Part struct {
 // (docs/format/msglc.md, "Combined archives"). The archives are copied byte for byte, whatever their codec, and just
 // they, not what follows them in an object; the codec of the options is that of the new header and table of contents.
 //
-// All parts are looked at before anything is written. No parts, a name in a list or one that is not UTF-8 and a part of two sources are
-// [fault.Invalid], a name that occurs twice is [fault.Conflict], a part that is no archive, has another magic than the
-// options say or ends early is [fault.Corrupt].
+// All parts are looked at before anything is written. No parts, a name in a list or one that is not UTF-8, and a part of
+// two sources are [fault.Invalid], a name that occurs twice is [fault.Conflict], a part that is no archive, has another
+// magic than the options say or ends early is [fault.Corrupt].
 func Combine(ctx context.Context, dst Target, parts []Part, o *CombineOptions) error {
 	s, err := o.write().settings()
 	if err != nil {
