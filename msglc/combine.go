@@ -2,6 +2,7 @@ package msglc
 
 import (
 	"context"
+	"unicode/utf8"
 
 	"github.com/spilehq/spile/fault"
 	"github.com/spilehq/spile/source"
@@ -22,9 +23,9 @@ type Part struct {
 // (docs/format/msglc.md, "Combined archives"). The archives are copied byte for byte, whatever their codec, and just
 // they, not what follows them in an object; the codec of the options is that of the new header and table of contents.
 //
-// All parts are looked at before anything is written. No parts, a name in a list and a part of two sources are
-// [fault.Invalid], a name that occurs twice is [fault.Conflict], a part that is no archive, has another magic than the
-// options say or ends early is [fault.Corrupt].
+// All parts are looked at before anything is written. No parts, a name in a list or one that is not UTF-8, and a part of
+// two sources are [fault.Invalid], a name that occurs twice is [fault.Conflict], a part that is no archive, has another
+// magic than the options say or ends early is [fault.Corrupt].
 func Combine(ctx context.Context, dst Target, parts []Part, o *CombineOptions) error {
 	s, err := o.write().settings()
 	if err != nil {
@@ -72,6 +73,9 @@ func (c *combiner) check(parts []Part) error {
 		p := &parts[i]
 		if !c.isMap && p.Name != "" {
 			return fault.New(fault.Invalid, "msglc", "part %d has the name %q, the parts of a list have none", i, p.Name)
+		}
+		if !utf8.ValidString(p.Name) {
+			return fault.New(fault.Invalid, "msglc", "part %d: the name %q is not UTF-8", i, p.Name)
 		}
 		if c.isMap {
 			canonical = canonicalKey(canonical[:0], c.s.codec, value.AppendString(nil, c.s.codec, p.Name))

@@ -2,6 +2,7 @@ package msglc
 
 import (
 	"context"
+	"fmt"
 	"io"
 
 	"github.com/spilehq/spile/fault"
@@ -54,30 +55,27 @@ func (n Node) Raw(ctx context.Context) (value.Raw, error) {
 	}
 	b := n.budget()
 	if n.mixed() {
-		return value.Raw{}, n.invalid("a node with archives below it has no encoding of its own")
+		return value.Raw{}, n.noBytes("a node with archives below it has no encoding of its own")
 	}
 	if n.e.hasRange {
 		p, err := n.whole(ctx, b)
 		return value.Raw{Codec: n.r.h.codec, Data: p}, err
 	}
 	if n.slice == nil && n.e.form != Blocks {
-		return value.Raw{}, n.invalid("a combined node has no encoding of its own")
+		return value.Raw{}, n.noBytes("a combined node has no encoding of its own")
 	}
 	count, err := n.Len(ctx)
 	if err != nil {
 		return value.Raw{}, err
 	}
 	out := value.Raw{Codec: n.r.h.codec, Data: value.AppendArrayHeader(nil, n.r.h.codec, int(count))}
-	for child, err := range n.Children(ctx) {
+	for child, err := range n.ahead(ctx) {
 		if err != nil {
 			return value.Raw{}, err
 		}
-		item, err := child.Node.Raw(ctx)
+		item, err := n.item(ctx, child, out.Codec)
 		if err != nil {
 			return value.Raw{}, err
-		}
-		if item.Codec != out.Codec {
-			return value.Raw{}, n.invalid("items of codec %s and %s have no encoding in one", out.Codec, item.Codec)
 		}
 		if int64(len(out.Data)+len(item.Data)) > n.r.s.maxValue {
 			return value.Raw{}, n.r.locate(fault.New(fault.Limit, "msglc", "value of more than %d bytes, at most that is read at once", n.r.s.maxValue))
@@ -85,6 +83,24 @@ func (n Node) Raw(ctx context.Context) (value.Raw, error) {
 		out.Data = append(out.Data, item.Data...)
 	}
 	return out, nil
+}
+
+// item returns the encoding of an item of n, which must be of a codec. An error names the item: one of a slice by its
+// index in the list.
+func (n Node) item(ctx context.Context, child Child, c value.Codec) (value.Raw, error) {
+	raw, err := child.Node.Raw(ctx)
+	if err == nil && raw.Codec != c {
+		err = child.Node.noBytes(fmt.Sprintf("a value of codec %s has no encoding in a list of codec %s", raw.Codec, c))
+	}
+	return raw, onPath(err, n.pathTo(child))
+}
+
+// pathTo is the path of an item: in the list that n is, or is a slice of.
+func (n Node) pathTo(child Child) Path {
+	if n.slice != nil {
+		child.Index = n.slice.from + child.Index*n.slice.step
+	}
+	return Path{child.Step()}
 }
 
 // whole returns the bytes of a value with a range: one read, one value, nothing behind it.
@@ -158,7 +174,7 @@ func (n Node) value(ctx context.Context, b *budget) (any, error) {
 
 func (n Node) sliceValue(ctx context.Context, b *budget) (any, error) {
 	list := make([]any, 0, n.slice.count) // the table, or a leaf, backs the count
-	for child, err := range n.Children(ctx) {
+	for child, err := range n.ahead(ctx) {
 		if err != nil {
 			return nil, err
 		}
@@ -373,7 +389,7 @@ func (n Node) writeSliceJSON(ctx context.Context, jw *value.JSONWriter, b *budge
 	if err := jw.BeginArray(); err != nil {
 		return err
 	}
-	for child, err := range n.Children(ctx) {
+	for child, err := range n.ahead(ctx) {
 		if err != nil {
 			return err
 		}

@@ -14,8 +14,9 @@ import (
 // a slice, which gets a table of its own.
 //
 // The bytes of a leaf are checked to be one value, those of other nodes are not: the copy is as right as the
-// original. A combined node that has no archive of its own, and a slice over archives, are [fault.Invalid]; a codec in
-// the options that is another than the node's is [fault.UnsupportedCodec].
+// original. A combined node that has no archive of its own, and a slice with a combined archive among its items or with one
+// of the other codec, are [fault.Invalid], with the index of the item in the list; a codec in the options that is another
+// than the node's is [fault.UnsupportedCodec].
 func Extract(ctx context.Context, dst Target, n Node, o *WriteOptions) error {
 	s, err := o.settings()
 	if err != nil {
@@ -42,7 +43,7 @@ func Extract(ctx context.Context, dst Target, n Node, o *WriteOptions) error {
 	case n.e.hasRange:
 		err = x.table()
 	default:
-		err = n.invalid("a combined node has no archive of its own")
+		err = n.noBytes("a combined node has no archive of its own")
 	}
 	return n.r.locate(err)
 }
@@ -104,20 +105,17 @@ func (x *extractor) slice() error {
 	}
 	w.Write(value.AppendArrayHeader(nil, x.s.codec, int(count)))
 	left := x.n.r.s.obj.Size()
-	for child, err := range x.n.Children(x.ctx) {
+	for child, err := range x.n.ahead(x.ctx) {
 		if err != nil {
 			return w.fail(err)
 		}
-		item, err := child.Node.Raw(x.ctx)
+		item, err := x.n.item(x.ctx, child, x.s.codec)
 		if err != nil {
 			return w.fail(err)
-		}
-		if item.Codec != x.s.codec {
-			return w.fail(x.n.invalid("items of codec %s and %s have no encoding in one", x.s.codec, item.Codec))
 		}
 		if left -= int64(len(item.Data)); left < 0 {
 			return w.fail(fault.New(fault.Corrupt, "msglc", "children overlap: more bytes to copy than the file has").
-				At(child.Node.r.payload + child.Node.e.start).On(Path{child.Step()}.String()))
+				At(child.Node.r.payload + child.Node.e.start).On(x.n.pathTo(child).String()))
 		}
 		if _, err := w.Write(item.Data); err != nil {
 			return err

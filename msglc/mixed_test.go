@@ -57,8 +57,12 @@ func TestMixed(test *testing.T) {
 				case named && text.String() != `{"a":7,"b":[1,2]}` || !named && text.String() != `[7,[1,2]]` && text.String() != `[[1,2],7]`:
 					test.Errorf("%s", text.String())
 				}
-				if _, err := r.Root().Raw(test.Context()); !errors.Is(err, fault.Invalid) {
+				_, err = r.Root().Raw(test.Context())
+				if f, ok := errors.AsType[*fault.Error](err); !ok || f.Class != fault.Invalid || f.Offset != 0 {
 					test.Errorf("raw: %v", err)
+				}
+				if _, whole := r.Root().Range(); whole {
+					test.Error("the payload passes for one value")
 				}
 			}
 			obj := source.Memory("mixed.msg", file)

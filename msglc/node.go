@@ -68,6 +68,18 @@ func (n Node) invalid(format string, args ...any) error {
 	return fault.New(fault.Invalid, "msglc", format, args...).In(n.r.s.obj.Name())
 }
 
+// noBytes is the error of a node that has no encoding, with its place.
+func (n Node) noBytes(text string) error {
+	at := n.r.payload + n.e.start
+	switch {
+	case n.e.isArchive():
+		at = n.r.payload + n.e.offset
+	case n.e.at == 0 && n.r.start >= 0:
+		at = n.r.start
+	}
+	return fault.New(fault.Invalid, "msglc", "%s", text).In(n.r.s.obj.Name()).At(at)
+}
+
 // Form returns the form of the node. A child archive that was not opened yet is [Combined].
 func (n Node) Form() Form {
 	if n.slice != nil {
@@ -177,9 +189,9 @@ func (n Node) fault(err error) error {
 }
 
 // Range returns the bytes of the value in the object, and false for a value that has no bytes of its own: a blocks or
-// combined node or a slice.
+// combined node, a list or map with archives among its children, or a slice.
 func (n Node) Range() (source.Range, bool) {
-	if n.slice != nil || !n.e.hasRange {
+	if n.slice != nil || !n.e.hasRange || n.mixed() {
 		return source.Range{}, false
 	}
 	return source.Range{Start: n.r.payload + n.e.start, End: n.r.payload + n.e.end}, true

@@ -3,10 +3,16 @@ package msglc
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
+	"regexp"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
 
 	"github.com/spilehq/spile/fault"
 	"github.com/spilehq/spile/value"
@@ -46,7 +52,8 @@ func SplitPath(s string) Path {
 
 // ParsePath reads a path as the command line takes it: a path of [SplitPath], or, when it begins with "/", a JSON
 // Pointer (RFC 6901), in which "~1" stands for "/", "~0" for "~", and an empty step for the empty key. In both, a step
-// {…} with JSON text inside is a key of any type: {7}, {null}, {"7"}.
+// {…} with JSON text inside is a key of any type: {7}, {null}, {"7"}. In it, \udc80 to \udcff stand for the bytes of a
+// string key that are not UTF-8, as in Python (PEP 383), which [Path.String] makes of them.
 func ParsePath(s string) (Path, error) {
 	pointer := strings.HasPrefix(s, "/")
 	if pointer {
@@ -96,12 +103,70 @@ func parseStep(text string) Step {
 	if len(text) < 3 || text[0] != '{' || text[len(text)-1] != '}' {
 		return TextStep(text)
 	}
+	if key, ok := parseBytes(text[1 : len(text)-1]); ok {
+		return Step{text: text, key: value.Raw{Codec: value.CBOR, Data: value.AppendString(nil, value.CBOR, key)}}
+	}
 	// CBOR, since it has the integers beyond 64 bits too; keys are compared by type and value.
 	key, err := value.AppendFromJSON(nil, value.CBOR, []byte(text[1:len(text)-1]), nil, nil)
 	if err != nil {
 		return TextStep(text)
 	}
 	return Step{text: text, key: value.Raw{Codec: value.CBOR, Data: key}}
+}
+
+// loneByte is the escape of a byte that is not UTF-8, or another escape in front of it, which it must not be part of.
+var loneByte = regexp.MustCompile(`\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[dD][cC][89a-fA-F][0-9a-fA-F]|\\[^u]`)
+
+// parseBytes reads a JSON string with escapes of bytes that are not UTF-8. It is false for one without, and for other text.
+func parseBytes(text string) (string, bool) {
+	if len(text) < 2 || text[0] != '"' || text[len(text)-1] != '"' {
+		return "", false
+	}
+	text = text[1 : len(text)-1]
+	var key []byte
+	found, from := false, 0
+	part := func(to int) bool {
+		var s string
+		if err := json.Unmarshal([]byte(`"`+text[from:to]+`"`), &s); err != nil || !utf8.ValidString(text[from:to]) {
+			return false
+		}
+		key = append(key, s...)
+		return true
+	}
+	for _, at := range loneByte.FindAllStringIndex(text, -1) {
+		if escape := text[at[0]:at[1]]; len(escape) == len(`\udcff`) {
+			if !part(at[0]) {
+				return "", false
+			}
+			n, _ := strconv.ParseUint(escape[4:], 16, 8)
+			key = append(key, byte(n))
+			found, from = true, at[1]
+		}
+	}
+	return string(key), found && part(len(text)) && !utf8.Valid(key)
+}
+
+// quoteBytes is the JSON string that parseBytes reads as text: printable, on one line.
+func quoteBytes(text string) string {
+	b := []byte{'"'}
+	for len(text) > 0 {
+		r, n := utf8.DecodeRuneInString(text)
+		switch {
+		case r == utf8.RuneError && n == 1:
+			b = fmt.Appendf(b, `\udc%02x`, text[0])
+		case r == '"' || r == '\\':
+			b = append(b, '\\', byte(r))
+		case unicode.IsPrint(r):
+			b = append(b, text[:n]...)
+		case r > 0xffff:
+			high, low := utf16.EncodeRune(r)
+			b = fmt.Appendf(b, `\u%04x\u%04x`, high, low)
+		default:
+			b = fmt.Appendf(b, `\u%04x`, r)
+		}
+		text = text[n:]
+	}
+	return string(append(b, '"'))
 }
 
 // String returns the path as text that [ParsePath] reads as the same path.
@@ -131,6 +196,9 @@ func (p Path) String() string {
 // String returns the step as it stands in a path, before the escapes of a JSON Pointer.
 func (s Step) String() string {
 	if s.key.Data == nil {
+		if !utf8.ValidString(s.text) {
+			return "{" + quoteBytes(s.text) + "}"
+		}
 		if parseStep(s.text).key.Data != nil { // a string key that looks like {…}
 			return "{" + keyText(value.Raw{Codec: value.Msgpack, Data: value.AppendString(nil, value.Msgpack, s.text)}) + "}"
 		}

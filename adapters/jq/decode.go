@@ -43,7 +43,7 @@ func (p *place) decode() (any, error) {
 		p.value, err = p.run.read(p.node, nil)
 	}
 	if err != nil {
-		return nil, p.run.fail(err)
+		return nil, p.fail(err)
 	}
 	p.decoded = true
 	return p.value, nil
@@ -67,9 +67,9 @@ func (r *run) budget(n msglc.Node) (*budget, error) {
 	return &budget{a, &left}, nil
 }
 
-func (b *budget) take(size int64) error {
+func (b *budget) take(size, at int64) error {
 	if *b.left -= size; *b.left < 0 {
-		return fault.New(fault.Corrupt, "jq", "children overlap: more bytes to decode than the archive has")
+		return &overlap{text: "children overlap: more bytes to decode than the archive has", at: at}
 	}
 	return nil
 }
@@ -77,7 +77,7 @@ func (b *budget) take(size int64) error {
 // enter takes a node below that of the budget: what is read to enter its archive, when it is one, and its bytes.
 func (b *budget) enter(r *run, n msglc.Node) (msglc.Node, *budget, error) {
 	if rng, whole := n.Range(); whole {
-		return n, b, b.take(rng.Len())
+		return n, b, b.take(rng.Len(), rng.Start)
 	}
 	n, err := n.Find(r.ctx, nil) // the root of an archive
 	if err != nil {
@@ -89,32 +89,32 @@ func (b *budget) enter(r *run, n msglc.Node) (msglc.Node, *budget, error) {
 	}
 	if a != b.in {
 		b = &budget{a, b.left}
-		if err := b.take(msglc.PrefixSize + a.Info().TOCSize); err != nil {
+		if err := b.take(msglc.PrefixSize+a.Info().TOCSize, r.offset(n)); err != nil {
 			return n, b, err
 		}
 	}
-	if n.Form() == msglc.Combined {
+	if _, whole := n.Range(); !whole && n.Form() != msglc.Blocks { // what is below it is taken one by one
 		return n, b, nil
 	}
 	size, err := n.Size(r.ctx)
 	if err != nil {
 		return n, b, err
 	}
-	return n, b, b.take(size)
+	return n, b, b.take(size, r.offset(n))
 }
 
-// weigh takes all that is below a combined node.
+// weigh takes all that is below a node with archives among its children.
 func (b *budget) weigh(r *run, n msglc.Node) error {
 	for child, err := range n.Children(r.ctx) {
 		if err != nil {
 			return err
 		}
 		node, in, err := b.enter(r, child.Node)
-		if err == nil && node.Form() == msglc.Combined {
+		if _, whole := node.Range(); err == nil && !whole && node.Form() != msglc.Blocks {
 			err = in.weigh(r, node)
 		}
 		if err != nil {
-			return err
+			return below(child, err)
 		}
 	}
 	return nil
@@ -139,7 +139,7 @@ func (r *run) read(n msglc.Node, b *budget) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		if kind == value.Array { // blocks, or a combined list
+		if kind == value.Array { // blocks, or a list with archives among its items
 			if b == nil {
 				if b, err = r.budget(n); err != nil {
 					return nil, err
@@ -153,7 +153,7 @@ func (r *run) read(n msglc.Node, b *budget) (any, error) {
 			}
 		}
 	}
-	// A combined map, or what is too long to be read at once.
+	// A map with archives among its values, or what is too long to be read at once.
 	var text bytes.Buffer
 	if err := r.write(n, &text, &r.plain); err != nil {
 		return nil, err
@@ -161,23 +161,31 @@ func (r *run) read(n msglc.Node, b *budget) (any, error) {
 	return parse(&text)
 }
 
-func (r *run) readList(children iter.Seq2[msglc.Node, error], b *budget) (any, error) {
+func (r *run) readList(children iter.Seq2[msglc.Child, error], b *budget) (any, error) {
 	list := []any{}
-	for n, err := range children {
+	for child, err := range children {
 		if err != nil {
 			return nil, err
 		}
-		n, in, err := b.enter(r, n)
+		n, in, err := b.enter(r, child.Node)
 		if err != nil {
-			return nil, err
+			return nil, below(child, err)
 		}
 		v, err := r.read(n, in)
 		if err != nil {
-			return nil, err
+			return nil, below(child, err)
 		}
 		list = append(list, v)
 	}
 	return list, nil
+}
+
+// below adds to the path of an overlap the child that it is in, or is.
+func below(c msglc.Child, err error) error {
+	if o, ok := err.(*overlap); ok {
+		o.path = append(o.path, c.Step())
+	}
+	return err
 }
 
 // errText says that a value is for the JSON writer.

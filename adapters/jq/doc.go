@@ -23,7 +23,9 @@
 // none here. Integers of any size are exact.
 //
 // A result that is a place is written as it stands in the document: key order, digits, float widths. A result that was
-// computed is written by the same rules, with its keys sorted; a float that jq has computed keeps a fraction (3.0).
+// computed is written by the same rules, with its keys sorted; a float that jq has computed keeps a fraction (3.0). floor,
+// ceil, round, trunc, rint, nearbyint, abs and fabs of an integer are exact integers; other functions of mathematics work on
+// floats.
 // [] yields the values of an object in the order of its keys, sorted, as gojq does everywhere.
 //
 // A program may come to a value more than once. What the document could not keep of it is counted once, unless the

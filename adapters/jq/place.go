@@ -19,6 +19,10 @@ import (
 type place struct {
 	run  *run
 	node msglc.Node // of a slice: the list
+	// Where it is: child index or key of a place, nil for the value of the run.
+	above *place
+	index int64
+	key   value.Raw
 	// A slice is the items from to to of the list.
 	sliced   bool
 	from, to int64
@@ -67,8 +71,38 @@ func (p *place) isPairs() (bool, error) {
 	return false, nil
 }
 
-// inner is the place of a node below p.
-func (p *place) inner(n msglc.Node) *place { return &place{run: p.run, node: n} }
+// inner is the place of a child of p.
+func (p *place) inner(c msglc.Child) *place {
+	return &place{run: p.run, node: c.Node, above: p, index: c.Index, key: c.Key}
+}
+
+// path leads from the value of the run to the place.
+func (p *place) path() msglc.Path {
+	var path msglc.Path
+	for ; p.above != nil; p = p.above {
+		path = append(path, msglc.Child{Index: p.index, Key: p.key}.Step())
+	}
+	slices.Reverse(path)
+	return path
+}
+
+// overlap is the error of a child whose bytes are those of others too.
+type overlap struct {
+	text string
+	at   int64
+	path msglc.Path // from the child up
+}
+
+func (o *overlap) Error() string { return o.text }
+
+// fail ends the run, see [run.fail]. It gives the place of an overlap below p.
+func (p *place) fail(err error) error {
+	if o, ok := err.(*overlap); ok {
+		slices.Reverse(o.path)
+		err = fault.New(fault.Corrupt, "jq", "%s", o.text).At(o.at).On(append(p.path(), o.path...).String())
+	}
+	return p.run.fail(err)
+}
 
 // item returns item i of a list, counted from the end when i is negative; nil when it is not there.
 func (p *place) item(i int64) (any, error) {
@@ -88,7 +122,7 @@ func (p *place) item(i int64) (any, error) {
 	if err != nil {
 		return nil, p.run.fail(err)
 	}
-	return p.inner(n), nil
+	return p.inner(msglc.Child{Index: i, Node: n}), nil
 }
 
 // count is the number of items of a list.
@@ -117,16 +151,20 @@ func (p *place) slice(from, to int64) (*place, error) {
 	}
 	from = clamp(from, 0)
 	to = clamp(to, from)
-	return &place{run: p.run, node: p.node, sliced: true, from: p.from + from, to: p.from + to}, nil
+	part := *p
+	part.sliced, part.from, part.to = true, p.from+from, p.from+to
+	part.decoded, part.value = false, nil
+	return &part, nil
 }
 
 // member returns the value of a key of a map, nil when it is not there.
 func (p *place) member(name string) (any, error) {
 	r := p.run
 	if !r.scansKeys {
-		n, err := p.node.Lookup(r.ctx, value.Raw{Codec: value.Msgpack, Data: value.AppendString(nil, value.Msgpack, name)})
+		key := value.Raw{Codec: value.Msgpack, Data: value.AppendString(nil, value.Msgpack, name)}
+		n, err := p.node.Lookup(r.ctx, key)
 		if err == nil {
-			return p.inner(n), nil
+			return p.inner(msglc.Child{Key: key, Node: n}), nil
 		}
 		if !errors.Is(err, fault.NotFound) {
 			return nil, r.fail(err)
@@ -148,7 +186,7 @@ func (p *place) member(name string) (any, error) {
 		if found != nil && r.json.Dup == value.DupError {
 			return nil, r.fail(twice(name, keyRange(child).Start))
 		}
-		found = p.inner(child.Node)
+		found = p.inner(child)
 		if r.json.Dup == value.DupFirst {
 			break
 		}
@@ -158,9 +196,9 @@ func (p *place) member(name string) (any, error) {
 
 // entry is a pair of a map.
 type entry struct {
-	name string
-	at   int64 // where the key lies
-	node msglc.Node
+	name  string
+	at    int64 // where the key lies
+	child msglc.Child
 }
 
 func twice(name string, at int64) error {
@@ -195,7 +233,7 @@ func (p *place) entries() ([]entry, error) {
 		if err != nil {
 			return nil, r.fail(err)
 		}
-		all = append(all, entry{name, keyRange(child).Start, child.Node})
+		all = append(all, entry{name, keyRange(child).Start, child})
 	}
 	slices.SortStableFunc(all, func(a, b entry) int { return strings.Compare(a.name, b.name) })
 	kept := all[:0]
@@ -232,7 +270,7 @@ func (p *place) each(shape value.Kind) (func() (any, bool), error) {
 			if err != nil {
 				return r.fail(err), true
 			}
-			return p.inner(n), true
+			return p.inner(msglc.Child{Index: from - 1, Node: n}), true
 		}, nil
 	}
 	size, err := p.node.Size(r.ctx)
@@ -245,24 +283,24 @@ func (p *place) each(shape value.Kind) (func() (any, bool), error) {
 	}
 	next = r.ahead(next)
 	return func() (any, bool) {
-		n, err, ok := next()
+		c, err, ok := next()
 		if !ok {
 			return nil, false
 		}
 		if err == nil {
-			err = r.take(n, &size)
+			err = r.take(c, &size)
 		}
 		if err != nil {
-			return r.fail(err), true
+			return p.fail(err), true
 		}
-		return p.inner(n), true
+		return p.inner(c), true
 	}, nil
 }
 
 // nodes returns the children of a list or map of size bytes one a call: those of a map by name.
-func (p *place) nodes(shape value.Kind, size int64, children iter.Seq2[msglc.Node, error]) (func() (msglc.Node, error, bool), error) {
+func (p *place) nodes(shape value.Kind, size int64, children iter.Seq2[msglc.Child, error]) (func() (msglc.Child, error, bool), error) {
 	r := p.run
-	var all []msglc.Node
+	var all []msglc.Child
 	inOrder := true
 	if shape == value.Map {
 		var err error
@@ -277,7 +315,7 @@ func (p *place) nodes(shape value.Kind, size int64, children iter.Seq2[msglc.Nod
 			return nil, err
 		}
 		for _, e := range pairs {
-			all = append(all, e.node)
+			all = append(all, e.child)
 		}
 	case size > r.sizes.container:
 		return r.pull(children), nil
@@ -289,9 +327,9 @@ func (p *place) nodes(shape value.Kind, size int64, children iter.Seq2[msglc.Nod
 			all = append(all, n)
 		}
 	}
-	return func() (msglc.Node, error, bool) {
+	return func() (msglc.Child, error, bool) {
 		if len(all) == 0 {
-			return msglc.Node{}, nil, false
+			return msglc.Child{}, nil, false
 		}
 		n := all[0]
 		all = all[1:]
@@ -310,30 +348,30 @@ const (
 // ahead gives the same nodes, of which it has read the short ones some at a time. How many doubles from one on, so that a
 // program that looks at the first few reads no more than twice what it uses. When such a read fails, because of a budget
 // for one, each node is left to be read when it is used: what comes before the error is found as without ahead.
-func (r *run) ahead(next func() (msglc.Node, error, bool)) func() (msglc.Node, error, bool) {
-	var ready []msglc.Node
+func (r *run) ahead(next func() (msglc.Child, error, bool)) func() (msglc.Child, error, bool) {
+	var ready []msglc.Child
 	var failed error
 	ended, want := false, 1
-	return func() (msglc.Node, error, bool) {
+	return func() (msglc.Child, error, bool) {
 		if len(ready) == 0 && !ended {
 			ready, failed, ended = r.fill(next, want)
 			want = min(2*want, maxAheadNodes)
 		}
 		if len(ready) > 0 {
 			n := ready[0]
-			ready[0] = msglc.Node{} // its bytes are not held longer than they are used
+			ready[0] = msglc.Child{} // its bytes are not held longer than they are used
 			ready = ready[1:]
 			return n, nil, true
 		}
 		err := failed
 		failed = nil
-		return msglc.Node{}, err, err != nil
+		return msglc.Child{}, err, err != nil
 	}
 }
 
 // together is ahead for a walk that goes to its end.
-func (r *run) together(children iter.Seq2[msglc.Node, error]) iter.Seq2[msglc.Node, error] {
-	return func(yield func(msglc.Node, error) bool) {
+func (r *run) together(children iter.Seq2[msglc.Child, error]) iter.Seq2[msglc.Child, error] {
+	return func(yield func(msglc.Child, error) bool) {
 		next := r.ahead(r.pull(children))
 		for n, err, ok := next(); ok && yield(n, err) && err == nil; {
 			n, err, ok = next()
@@ -342,25 +380,25 @@ func (r *run) together(children iter.Seq2[msglc.Node, error]) iter.Seq2[msglc.No
 }
 
 // fill takes up to n nodes, and reads the short ones when they are more than one.
-func (r *run) fill(next func() (msglc.Node, error, bool), n int) (nodes []msglc.Node, failed error, ended bool) {
+func (r *run) fill(next func() (msglc.Child, error, bool), n int) (nodes []msglc.Child, failed error, ended bool) {
 	var short []msglc.Node
 	var at []int
 	for total := int64(0); len(nodes) < n && total < maxAhead; {
-		node, err, ok := next()
+		child, err, ok := next()
 		if err != nil || !ok {
 			failed, ended = err, true
 			break
 		}
-		if rng, whole := node.Range(); whole {
+		if rng, whole := child.Node.Range(); whole {
 			if total += rng.Len(); rng.Len() <= maxAheadNode {
-				short, at = append(short, node), append(at, len(nodes))
+				short, at = append(short, child.Node), append(at, len(nodes))
 			}
 		}
-		nodes = append(nodes, node)
+		nodes = append(nodes, child)
 	}
 	if len(short) > 1 && msglc.Peek(r.ctx, short) == nil {
 		for k, i := range at {
-			nodes[i] = short[k]
+			nodes[i].Node = short[k]
 		}
 	}
 	return nodes, failed, ended
@@ -369,27 +407,39 @@ func (r *run) fill(next func() (msglc.Node, error, bool), n int) (nodes []msglc.
 // take takes the bytes of a child from those of the list or map around it, of which left are left. Children never have
 // more, together. So a walk over children, and over theirs, comes to no byte twice on one level, and what it decodes is
 // bounded by what the document has; children that overlap would multiply, level by level.
-func (r *run) take(n msglc.Node, left *int64) error {
-	size, err := n.Size(r.ctx)
+func (r *run) take(c msglc.Child, left *int64) error {
+	size, err := c.Node.Size(r.ctx)
 	if err != nil { // of an archive that cannot be opened: that matters where it is used
 		size = msglc.PrefixSize
 	}
 	if *left -= size; *left < 0 {
-		return fault.New(fault.Corrupt, "jq", "children overlap: they have more bytes than the list or map around them")
+		return &overlap{"children overlap: they have more bytes than the list or map around them", r.offset(c.Node), msglc.Path{c.Step()}}
 	}
 	return nil
 }
 
+// offset is where a node lies: one without bytes of its own where its archive starts.
+func (r *run) offset(n msglc.Node) int64 {
+	if at, whole := n.Range(); whole {
+		return at.Start
+	}
+	a, err := n.Archive(r.ctx)
+	if err != nil {
+		return fault.NoOffset
+	}
+	return a.Info().PayloadStart - msglc.PrefixSize
+}
+
 // window yields the children from to to.
-func window(children iter.Seq2[msglc.Child, error], from, to int64) iter.Seq2[msglc.Node, error] {
-	return func(yield func(msglc.Node, error) bool) {
+func window(children iter.Seq2[msglc.Child, error], from, to int64) iter.Seq2[msglc.Child, error] {
+	return func(yield func(msglc.Child, error) bool) {
 		i := int64(0)
 		for child, err := range children {
 			if err == nil && i < from {
 				i++
 				continue
 			}
-			if err == nil && i >= to || !yield(child.Node, err) {
+			if err == nil && i >= to || !yield(child, err) {
 				return
 			}
 			if i++; i >= to {

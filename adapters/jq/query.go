@@ -62,9 +62,11 @@ func Compile(program string, o *Options) (*Query, error) {
 	if err != nil {
 		return nil, fault.New(fault.Invalid, "jq", "").Because(err)
 	}
-	w := rewriter{defined: make(map[signature]int), options: append(slices.Clone(placeFunctions), gojq.WithVariables(names))}
+	w := rewriter{defined: make(map[signature]int), options: slices.Concat(placeFunctions, integerFunctions)}
+	w.options = append(w.options, gojq.WithVariables(names))
 	if lowered := ast; len(ast.Imports) == 0 {
 		lowered, _ = w.query(ast)
+		lowered = withIntegers(lowered)
 		q.code, err = gojq.Compile(lowered, w.options...)
 	} else {
 		err = errors.New("modules cannot be imported")

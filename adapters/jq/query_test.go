@@ -536,8 +536,90 @@ func TestOverlap(t *testing.T) {
 			}
 			failed = errors.Join(failed, err)
 		}
+		if f, ok := errors.AsType[*fault.Error](failed); ok && (f.Offset < 0 || f.Where == "") {
+			t.Errorf("%s: %v, without offset or path", test.program, f)
+		}
 		if test.want == "" && !errors.Is(failed, fault.Corrupt) || test.want != "" && (failed != nil || got.String() != test.want) {
 			t.Errorf("%s: %.200s, error %v", test.program, &got, failed)
+		}
+	}
+}
+
+// TestOverlapPlace pins the place that is told of children that overlap.
+func TestOverlapPlace(t *testing.T) {
+	hostile := document(t, value.Msgpack, value.AppendInt(nil, value.Msgpack, 1), msglc.WriteOptions{})
+	for range 4 {
+		hostile = combinedOf(hostile, make([]uint64, 10)...)
+	}
+	for program, want := range map[string]string{
+		`[.]|tojson`:           "jq: 0/0/0/2: children overlap: more bytes to decode than the archive has (offset 0xfa)",
+		`.[3][-4]|tojson`:      "jq: 3/-4/0/2: children overlap: more bytes to decode than the archive has (offset 0xfa)",
+		`.[1:][][2:][1:] | 0`:  "jq: 2: children overlap: they have more bytes than the list or map around them (offset 0x32)",
+		`.[2]|.[4:][1:][][][]`: "jq: 2/5/0/2: children overlap: they have more bytes than the list or map around them (offset 0xc8)",
+	} {
+		r := open(t, hostile, nil)
+		q, err := Compile(program, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for result, err := range q.Run(t.Context(), r.Root(), nil) {
+			if err == nil {
+				err = result.WriteJSON(io.Discard)
+			}
+			if err != nil && err.Error() != want {
+				t.Errorf("%s: %v, want %s", program, err, want)
+			}
+		}
+	}
+}
+
+// TestMixed runs programs over documents that list values and archives under one node.
+func TestMixed(t *testing.T) {
+	const c = value.Msgpack
+	ints := func(n ...int64) []byte {
+		p := value.AppendArrayHeader(nil, c, len(n))
+		for _, i := range n {
+			p = value.AppendInt(p, c, i)
+		}
+		return p
+	}
+	child := document(t, c, ints(1, 2), msglc.WriteOptions{})
+	// [7, <archive>], and [[7, <archive>], <archive>] around it: payload, and t with a node for each.
+	inner := append([]byte{0x92, 0x07}, child...)
+	payload := append([]byte{0x92}, inner...)
+	archive := int64(len(payload))
+	payload = append(payload, child...)
+	node := func(from, to int64, t ...[]byte) []byte {
+		p := value.AppendMapHeader(nil, c, 1+min(len(t), 1))
+		p = append(value.AppendString(p, c, "p"), ints(from, to)...)
+		if len(t) > 0 {
+			p = value.AppendArrayHeader(value.AppendString(p, c, "t"), c, len(t))
+			p = append(p, bytes.Join(t, nil)...)
+		}
+		return p
+	}
+	offset := func(n int64) []byte { return value.AppendInt(nil, c, n) }
+	file := withTOC(payload, node(0, int64(len(payload)),
+		node(1, archive, node(2, 3), offset(3)),
+		offset(archive)))
+	for _, o := range []*msglc.Options{nil, {CacheBytes: -1}} {
+		for program, want := range map[string]string{
+			".":               "[[7,[1,2]],[1,2]]\n",
+			"[..]":            "[[[7,[1,2]],[1,2]],[7,[1,2]],7,[1,2],1,2,[1,2],1,2]\n",
+			". == 1":          "false\n",
+			".[0]":            "[7,[1,2]]\n",
+			".[0][1][1]":      "2\n",
+			".[][]":           "7\n[1,2]\n1\n2\n",
+			".[1:]":           "[[1,2]]\n",
+			"map(length)":     "[2,2]\n",
+			".[0] |= length":  "[2,[1,2]]\n",
+			"[.[][0]] | add":  "8\n",
+			"{a: .} | tojson": "\"{\\\"a\\\":[[7,[1,2]],[1,2]]}\"\n",
+		} {
+			got, err := run1(t, open(t, file, o).Root(), program, nil, nil)
+			if err != nil || got != want {
+				t.Errorf("%s: %s, %v, want %s", program, got, err, want)
+			}
 		}
 	}
 }

@@ -125,11 +125,11 @@ func (s *stopper) stop() {
 
 // puller is what the collector watches.
 type puller struct {
-	next func() (msglc.Node, error, bool)
+	next func() (msglc.Child, error, bool)
 }
 
 // pull turns a walk over children into a function that gives the next one.
-func (r *run) pull(children iter.Seq2[msglc.Node, error]) func() (msglc.Node, error, bool) {
+func (r *run) pull(children iter.Seq2[msglc.Child, error]) func() (msglc.Child, error, bool) {
 	next, end := iter.Pull2(children)
 	s := &stopper{run: r, end: end}
 	r.mu.Lock()
@@ -137,7 +137,7 @@ func (r *run) pull(children iter.Seq2[msglc.Node, error]) func() (msglc.Node, er
 	r.mu.Unlock()
 	p := &puller{next: next}
 	runtime.AddCleanup(p, (*stopper).stop, s)
-	return func() (msglc.Node, error, bool) {
+	return func() (msglc.Child, error, bool) {
 		n, err, ok := p.next()
 		if !ok || err != nil {
 			s.stop()

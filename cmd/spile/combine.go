@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -90,6 +91,8 @@ func parseParts(args []string) ([]part, error) {
 			return nil, usagef("%q and %q: either every FILE has a name or none", args[0], arg)
 		case p.named && seen[p.name]:
 			return nil, usagef("the name %q occurs twice", p.name)
+		case !utf8.ValidString(p.name):
+			return nil, usagef("the name %q is not UTF-8", p.name)
 		case p.file == "":
 			return nil, usagef("%q names no file", arg)
 		}

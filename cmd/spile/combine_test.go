@@ -24,7 +24,7 @@ func TestParseParts(t *testing.T) {
 			t.Errorf("%q: %+v, want %+v", arg, got, want)
 		}
 	}
-	for _, args := range [][]string{{"a", "x=b"}, {"x=a", "b"}, {"x=a", "x=b"}, {"=a", "=b"}, {"x="}, {"a", "b", "y=c"}} {
+	for _, args := range [][]string{{"a", "x=b"}, {"x=a", "b"}, {"x=a", "x=b"}, {"=a", "=b"}, {"x="}, {"a", "b", "y=c"}, {"n\xff=a"}} {
 		var wrong usageError
 		if _, err := parseParts(args); !errors.As(err, &wrong) {
 			t.Errorf("%q: %v", args, err)

@@ -157,7 +157,7 @@ func (w *duWalk) add(n msglc.Node, in *msglc.Reader, path msglc.Path, levels int
 			}
 			a, err := node.Archive(w.ctx)
 			if err == nil && a != in {
-				err = enter(&w.left, a.Info())
+				err = w.enter(a, at)
 			}
 			if err != nil {
 				return 0, err
@@ -168,6 +168,16 @@ func (w *duWalk) add(n msglc.Node, in *msglc.Reader, path msglc.Path, levels int
 		}
 	}
 	return total, nil
+}
+
+// enter takes what belongs to an archive, and to no archive in it, from the bytes of the file that are left.
+func (w *duWalk) enter(a *msglc.Reader, path msglc.Path) error {
+	in := a.Info()
+	size := msglc.PrefixSize + in.TOCSize
+	if isOneValue(a.Root()) {
+		size += in.PayloadSize
+	}
+	return takeBytes(&w.left, size, in.Start, path)
 }
 
 func share(part, whole int64) string {

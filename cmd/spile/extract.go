@@ -2,9 +2,12 @@ package main
 
 import (
 	"context"
+	"errors"
+	"slices"
 
 	"github.com/spf13/cobra"
 
+	"github.com/spilehq/spile/fault"
 	"github.com/spilehq/spile/msglc"
 )
 
@@ -15,7 +18,8 @@ func newExtract(e *env) *cobra.Command {
 		Use:   "extract FILE PATH -o OUT [flags]",
 		Short: "Make a document of a part of one, by copying",
 		Long: `Extract writes the value at PATH as a document of its own. Its bytes are copied, not decoded, and the part of the table
-of contents below it comes along.
+of contents below it comes along. The items of a slice must be values of one codec: combined documents among them come out
+one by one.
 
 ` + pathHelp,
 		Example: `  echo '{"runs":[{"energy":-1.5},{"energy":-2.5}]}' | spile pack - -o run.msg
@@ -36,12 +40,34 @@ func (e *env) extract(ctx context.Context, args []string, in *sourceFlags, w *wr
 	if err := w.check(); err != nil {
 		return err
 	}
-	_, d, n, err := e.node(ctx, args, in)
+	path, d, n, err := e.node(ctx, args, in)
 	if err != nil {
 		return err
 	}
 	defer d.Close()
 	return e.write(ctx, "extract", w.output, func(out output) error {
-		return named(msglc.Extract(ctx, out, n, w.options(in)), d.name)
+		err := named(msglc.Extract(ctx, out, n, w.options(in)), d.name)
+		if n.Form() == msglc.Slice {
+			return ofItem(err, path[:len(path)-1])
+		}
+		return err
 	})
+}
+
+// ofItem is the error about an item of a slice of the list at a path, with the path of the item, which can be extracted
+// alone.
+func ofItem(err error, list msglc.Path) error {
+	f, ok := errors.AsType[*fault.Error](err)
+	if !ok || f.Where == "" {
+		return err
+	}
+	item, parseErr := msglc.ParsePath(f.Where)
+	if parseErr != nil {
+		return err
+	}
+	f.Where = pathText(slices.Concat(list, item))
+	if errors.Is(err, fault.Invalid) {
+		return advised{err, "extract " + shellWord(f.Where) + " takes it alone"}
+	}
+	return err
 }

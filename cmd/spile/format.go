@@ -69,7 +69,7 @@ const (
 //   - JSON, when the text begins as JSON does and its first 64 KiB are JSON tokens.
 //   - CBOR, when the first bytes are its self-describing tag d9d9f7.
 //   - MessagePack or CBOR, whichever scans as one value that fills the file; of a file above 1 MiB the first MiB must
-//     scan, without the value coming to its end. MessagePack when both do.
+//     scan, without the value coming to its end. When both do, MessagePack, unless it alone has text that is not UTF-8.
 //   - JSON again, for text that begins as JSON does: its reader says best where it breaks.
 //
 // at is where the document starts. The error for an unknown format says what was seen.
@@ -122,19 +122,25 @@ func detectPlain(ctx context.Context, obj source.Object, at int64) (format, erro
 	if isJSON(head, size) {
 		return formatJSON, nil
 	}
+	if int64(len(head)) == size && len(bytes.Trim(head, " \t\r\n")) == 0 {
+		return 0, unknown(obj, at, "blanks and nothing else")
+	}
 	if bytes.HasPrefix(head, []byte{0xd9, 0xd9, 0xf7}) {
 		return formatCBOR, nil
 	}
 	if head, err = headOf(ctx, obj, at, scanSize); err != nil {
 		return 0, err
 	}
-	asMsgpack := scans(value.Msgpack, head, size)
-	if asMsgpack == nil {
+	utf8Msgpack, asMsgpack := scans(value.Msgpack, head, size)
+	if asMsgpack == nil && utf8Msgpack {
 		return formatMsgpack, nil
 	}
-	asCBOR := scans(value.CBOR, head, size)
-	if asCBOR == nil {
+	utf8CBOR, asCBOR := scans(value.CBOR, head, size)
+	switch {
+	case asCBOR == nil && (utf8CBOR || asMsgpack != nil):
 		return formatCBOR, nil
+	case asMsgpack == nil:
+		return formatMsgpack, nil
 	}
 	if isBrokenJSON(head[:min(len(head), sniffSize)]) {
 		return formatJSON, nil
@@ -281,6 +287,19 @@ func isBrokenJSON(head []byte) bool {
 	})
 }
 
+// isJSONFile reports whether the document at an offset is JSON text. It reads little of what is none.
+func isJSONFile(ctx context.Context, obj source.Object, at int64) (bool, error) {
+	size := obj.Size() - at
+	head, err := headOf(ctx, obj, at, 64)
+	if err != nil || jsonStart(head) == nil && len(bytes.Trim(head, " \t\r\n")) > 0 {
+		return false, err
+	}
+	if head, err = headOf(ctx, obj, at, sniffSize); err != nil {
+		return false, err
+	}
+	return isJSON(head, size), nil
+}
+
 // isJSON reports whether the head of a file of that size is JSON text.
 func isJSON(head []byte, size int64) bool {
 	whole := int64(len(head)) == size
@@ -308,22 +327,25 @@ func isJSON(head []byte, size int64) bool {
 // errMore ends the scan of a head that the file goes beyond.
 var errMore = errors.New("more to come")
 
-// scans returns nil when head begins one value that fills size bytes, as far as head tells.
-func scans(c value.Codec, head []byte, size int64) error {
+// scans returns no error when head begins one value that fills size bytes, as far as head tells, and whether all text in it
+// is UTF-8.
+func scans(c value.Codec, head []byte, size int64) (inUTF8 bool, err error) {
+	inUTF8 = true
 	s := value.NewStream(c, &headReader{head, size > int64(len(head))}, size, value.Limits{Depth: 1 << 20})
 	for open := true; open; open = s.Depth() > 0 || s.Kind == value.Tag {
 		if err := s.Next(); err == errMore {
-			return nil
+			return inUTF8, nil
 		} else if err == io.EOF {
-			return io.ErrUnexpectedEOF
+			return inUTF8, io.ErrUnexpectedEOF
 		} else if err != nil {
-			return err
+			return inUTF8, err
 		}
+		inUTF8 = inUTF8 && (s.Kind != value.String || utf8.Valid(s.Data))
 	}
 	if s.Offset() != size {
-		return fault.New(fault.Corrupt, "", "the value ends at %d, the file at %d", s.Offset(), size)
+		return inUTF8, fault.New(fault.Corrupt, "", "the value ends at %d, the file at %d", s.Offset(), size)
 	}
-	return nil
+	return inUTF8, nil
 }
 
 // headReader gives the head of a file and then, when there is more of the file, errMore.

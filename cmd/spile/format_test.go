@@ -57,6 +57,12 @@ func TestDetect(t *testing.T) {
 		{"cbor of no length", "\x9f\x01\xff", formatCBOR, ""},
 		{"cbor that says so", "\xd9\xd9\xf7\x83\x01\x02\x03", formatCBOR, ""},
 		{"both", "\x80", formatMsgpack, ""},
+		{"both, text in cbor alone", string(unhex("83bf6161810161639fffffbf6161810161639fffff7061616161616161616161616161616161")), formatCBOR, ""},
+		{"msgpack that is no text", "\xa2n\xff", formatMsgpack, ""},
+		{"cbor that is no text", "\x62\xff\xfe", formatCBOR, ""},
+		{"one blank", " ", 0, "unknown format: blanks and nothing else"},
+		{"a line", "\n", 0, "unknown format: blanks and nothing else"},
+		{"blanks", " \t\r\n", 0, "blanks and nothing else"},
 		{"long msgpack", "\xdd\x00\x08\x00\x00" + long, formatMsgpack, ""},
 		{"long msgpack, wrong count", "\xdd\x7f\xff\xff\xff" + long, 0, "as msgpack: "},
 		{"long cbor", "\x9a\x00\x04\x00\x00" + strings.Repeat("\x67longish\x01", 1<<17), formatCBOR, ""},
@@ -84,17 +90,17 @@ func TestScansWithinHead(t *testing.T) {
 			data = value.AppendString(data, c, strings.Repeat("x", r.IntN(300)))
 		}
 		for n := range data {
-			if err := scans(c, data[:n], int64(len(data))); err != nil {
+			if _, err := scans(c, data[:n], int64(len(data))); err != nil {
 				t.Fatalf("%s: the first %d of %d bytes: %v", c, n, len(data), err)
 			}
-			if n > 0 && scans(c, data[:n], int64(n)) == nil {
+			if _, err := scans(c, data[:n], int64(n)); n > 0 && err == nil {
 				t.Fatalf("%s: %d of %d bytes pass for the whole", c, n, len(data))
 			}
 		}
-		if err := scans(c, data, int64(len(data))); err != nil {
+		if _, err := scans(c, data, int64(len(data))); err != nil {
 			t.Fatal(err)
 		}
-		if scans(c, append(data, 0), int64(len(data)+1)) == nil {
+		if _, err := scans(c, append(data, 0), int64(len(data)+1)); err == nil {
 			t.Fatal("a byte behind the value passes")
 		}
 	}

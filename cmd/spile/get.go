@@ -49,7 +49,8 @@ column goes by the name that --schema gives it, or by its tag. Of a column only 
 const pathHelp = `A path is a/b/3: keys of maps, and indices of lists, which count from the end when they are negative. Empty steps
 are skipped, and '' is the root. A step from:to or from:step:to into a list is a slice of it. A path that starts with /
 is a JSON Pointer: ~1 stands for / and ~0 for ~ in a key, and an empty step is the empty key. A key that is not a
-string is written {…} with its JSON form inside, as {7}. Of a key that occurs twice a path takes the last. The step of a
+string is written {…} with its JSON form inside, as {7}; so is a key with bytes that are not UTF-8, which stand as \udc80
+to \udcff there. Of a key that occurs twice a path takes the last. The step of a
 slice stands in the middle: 0:5:100 is every fifth of the first 100. A path that starts with - goes behind --.`
 
 func (e *env) get(ctx context.Context, file string, paths []string, in *sourceFlags, out *jsonFlags) error {

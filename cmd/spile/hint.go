@@ -59,7 +59,14 @@ func (e *env) hinted(err error) string {
 		return with(a.text)
 	}
 	if p, ok := errors.AsType[value.Permit](err); ok {
-		return hint(permits[p].flag, permits[p].text)
+		help := permits[p].text
+		switch {
+		case p == value.PermitCodec && strings.Contains(text, " has no form in cbor"):
+			help = "--codec msgpack holds it"
+		case p == value.PermitKeys && strings.Contains(text, " inside a key that is written as a string"):
+			help = "--keys=pairs prints it"
+		}
+		return hint(permits[p].flag, help)
 	}
 	for _, h := range hints {
 		if regexp.MustCompile(h.pattern).MatchString(text) {

@@ -1,13 +1,13 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"io"
 	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync/atomic"
 
@@ -66,6 +66,15 @@ func openDocument(ctx context.Context, obj source.Object, e *env, f *sourceFlags
 		return d, err
 	case formatTCB:
 		return d, d.openTable(ctx, obj, e, f)
+	}
+	if d.format == anyFormat {
+		json, err := isJSONFile(ctx, obj, int64(f.offset))
+		if err != nil {
+			return nil, err
+		}
+		if json { // which has no sidecar, whatever lies beside it
+			d.format = formatJSON
+		}
 	}
 	if d.format == anyFormat || d.format.codec() != 0 {
 		// A sidecar says what lies beside it better than a guess.
@@ -299,13 +308,16 @@ func (e *env) sidecar(ctx context.Context, obj source.Object, f *sourceFlags) (s
 		return nil, err
 	}
 	side = e.counted(side)
-	start, err := headOf(ctx, side, 0, 4)
-	if err == nil && !bytes.Equal(start, []byte(`{"p"`)) && !bytes.Equal(start, []byte(`{"t"`)) {
+	start, err := headOf(ctx, side, 0, 64)
+	if err == nil && !printedTOC.Match(start) {
 		return side, nil
 	}
 	side.Close()
 	return nil, err
 }
+
+// printedTOC is how a table of contents begins that toc has printed.
+var printedTOC = regexp.MustCompile(`^\{\s*"[pt]"`)
 
 // counted wraps an object that was opened: its reads are counted, and held to the budget.
 func (e *env) counted(obj source.Object) source.Object {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -109,12 +110,12 @@ func packBinary(ctx context.Context, dst msglc.Target, obj source.Object, d *doc
 		return err
 	}
 	defer w.Close()
-	bytes := source.AsReaderAt(ctx, obj)
+	data := source.AsReaderAt(ctx, obj)
 	if d.format == formatMsglc {
-		p := packer{ctx, w, bytes, o, d.size}
+		p := packer{ctx: ctx, w: w, bytes: data, o: o, left: d.size}
 		err = p.archive(d.Reader)
 	} else {
-		err = value.TranscodeAt(w, o.Codec, d.format.codec(), bytes, obj.Size(), o.Limits)
+		err = value.TranscodeAt(w, o.Codec, d.format.codec(), data, obj.Size(), o.Limits)
 	}
 	if err != nil {
 		return err
@@ -128,37 +129,78 @@ type packer struct {
 	w     io.Writer
 	bytes io.ReaderAt
 	o     *msglc.WriteOptions
-	left  int64 // bytes of the file that were not packed yet
+	left  int64      // bytes of the file that were not packed yet
+	path  msglc.Path // of what is being packed
 }
 
-// archive writes the value of an archive: that of a combined one is made of the values of its parts.
+// archive writes the value of an archive: the payload, or what is made of the values of its parts.
 func (p *packer) archive(r *msglc.Reader) error {
-	ctx, w, o, in := p.ctx, p.w, p.o, r.Info()
-	if err := enter(&p.left, in); err != nil {
+	in, root := r.Info(), r.Root()
+	if err := p.take(msglc.PrefixSize+in.TOCSize, in.Start); err != nil {
 		return err
 	}
-	if in.Form != msglc.Combined {
-		payload := io.NewSectionReader(p.bytes, in.PayloadStart, in.PayloadSize)
-		err := value.TranscodeAt(w, o.Codec, in.Codec, payload, in.PayloadSize, o.Limits)
-		return fault.Shift(err, in.PayloadStart)
+	if isOneValue(root) {
+		return p.section(in.Codec, in.PayloadStart, in.PayloadSize)
 	}
-	root := r.Root()
-	kind, err := root.Kind(ctx)
+	return p.children(root, r)
+}
+
+// isOneValue reports whether the payload below a root is one value, and not documents, alone or with values among them.
+func isOneValue(root msglc.Node) bool {
+	_, whole := root.Range()
+	return whole || root.Form() == msglc.Blocks
+}
+
+// node writes the value of a node of an archive.
+func (p *packer) node(n msglc.Node, r *msglc.Reader) error {
+	if at, whole := n.Range(); whole {
+		return p.section(r.Info().Codec, at.Start, at.Len())
+	}
+	if n.Form() != msglc.Blocks {
+		return p.children(n, r)
+	}
+	raw, err := n.Raw(p.ctx)
 	if err != nil {
 		return err
 	}
-	n, err := root.Len(ctx)
+	size, err := n.Size(p.ctx)
+	if err == nil {
+		err = p.take(size, r.Info().PayloadStart)
+	}
 	if err != nil {
 		return err
 	}
-	head := value.AppendArrayHeader(nil, o.Codec, int(n))
+	return value.TranscodeAt(p.w, p.o.Codec, raw.Codec, bytes.NewReader(raw.Data), int64(len(raw.Data)), p.o.Limits)
+}
+
+// section writes a value that is encoded in the file.
+func (p *packer) section(c value.Codec, at, size int64) error {
+	if err := p.take(size, at); err != nil {
+		return err
+	}
+	err := value.TranscodeAt(p.w, p.o.Codec, c, io.NewSectionReader(p.bytes, at, size), size, p.o.Limits)
+	return fault.Shift(err, at)
+}
+
+// children writes a list or map of the values of the children, which are archives or nodes of the same archive.
+func (p *packer) children(n msglc.Node, r *msglc.Reader) error {
+	ctx, w, o := p.ctx, p.w, p.o
+	kind, err := n.Kind(ctx)
+	if err != nil {
+		return err
+	}
+	count, err := n.Len(ctx)
+	if err != nil {
+		return err
+	}
+	head := value.AppendArrayHeader(nil, o.Codec, int(count))
 	if kind == value.Map {
-		head = value.AppendMapHeader(nil, o.Codec, int(n))
+		head = value.AppendMapHeader(nil, o.Codec, int(count))
 	}
 	if _, err := w.Write(head); err != nil {
 		return err
 	}
-	for child, err := range root.Children(ctx) {
+	for child, err := range n.Children(ctx) {
 		if err != nil {
 			return err
 		}
@@ -175,25 +217,27 @@ func (p *packer) archive(r *msglc.Reader) error {
 		if err != nil {
 			return err
 		}
+		p.path = append(p.path, child.Step())
 		if part == r {
-			return fault.New(fault.Invalid, "", "combined file with a part that is no document").On(pathText(msglc.Path{child.Step()}))
+			err = p.node(child.Node, r)
+		} else {
+			err = p.archive(part)
 		}
-		if err := p.archive(part); err != nil {
+		if err != nil {
 			return err
 		}
+		p.path = p.path[:len(p.path)-1]
 	}
 	return nil
 }
 
-// enter takes what belongs to an archive, and to no archive in it, from the bytes of the file that are left. In an honest
-// file no byte belongs to two, so that archives that overlap are found before they multiply.
-func enter(left *int64, in msglc.Info) error {
-	*left -= msglc.PrefixSize + in.TOCSize
-	if in.Form != msglc.Combined {
-		*left -= in.PayloadSize
-	}
-	if *left < 0 {
-		return fault.New(fault.Corrupt, "", "children overlap: the documents in it have more bytes than the file")
+// take takes bytes from those of the file that are left. In an honest file no byte belongs to two values, so that children
+// that overlap are found before they multiply.
+func (p *packer) take(size, at int64) error { return takeBytes(&p.left, size, at, p.path) }
+
+func takeBytes(left *int64, size, at int64, path msglc.Path) error {
+	if *left -= size; *left < 0 {
+		return fault.New(fault.Corrupt, "", "children overlap: what is in it has more bytes than the file").At(at).On(pathText(path))
 	}
 	return nil
 }

@@ -45,6 +45,9 @@ func (e *env) unpack(ctx context.Context, file string, in *sourceFlags, w *write
 	if d.Info().Form == msglc.Combined {
 		return fault.New(fault.Invalid, "", "is a combined file, whose payload is documents; extract takes one out").In(d.name)
 	}
+	if !isOneValue(d.Root()) {
+		return fault.New(fault.Invalid, "", "has documents among its values, so its payload is not one value; pack makes a plain document of it").In(d.name)
+	}
 	return e.write(ctx, "unpack", w.output, func(out output) error {
 		_, err := io.Copy(out, d.ProtocolRawData(ctx))
 		return named(err, d.name)
