@@ -232,20 +232,25 @@ func (c *tocCursor) leave(e *entry) error {
 	return c.skip(1)
 }
 
-// behindChildren goes from behind the last child of a node to its end.
+// behindChildren goes from behind the last child of a node to its end. Only unknown keys can stand there.
 func (c *tocCursor) behindChildren(e *entry) error {
 	if err := c.closing(e.open); err != nil {
 		return err
 	}
-	if e.rest >= 0 {
-		return c.skip(2 * e.rest)
-	}
-	for { // a node of indefinite length
-		more, err := c.more(value.Head{Indefinite: true}, 0)
+	node := value.Head{Arg: uint64(max(e.rest, 0)), Indefinite: e.rest < 0}
+	for i := int64(0); ; i++ {
+		more, err := c.more(node, i)
 		if err != nil || !more {
 			return err
 		}
-		if err := c.skip(2); err != nil {
+		key, err := c.nodeKey()
+		if err != nil {
+			return err
+		}
+		if key == 'p' || key == 't' {
+			return c.twoOf(e, key)
+		}
+		if err := c.skip(1); err != nil {
 			return err
 		}
 	}

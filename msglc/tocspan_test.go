@@ -200,11 +200,43 @@ func TestIndefiniteTables(test *testing.T) {
 	}
 }
 
+// TestNodeWithTwoPositions: p or t twice in one node is refused in any order, in tables that are checked when they are
+// opened, and by Verify in longer ones.
 func TestNodeWithTwoPositions(test *testing.T) {
-	for _, toc := range []obj{{p(0, 9), p(0, 9)}, {t([]any{}), p(0, 9), t([]any{})}} {
-		_, err := Open(test.Context(), source.Memory("bad.msg", withTOC(test, payload10, toc)), nil)
-		if !errors.Is(err, fault.Corrupt) || !strings.Contains(err.Error(), "two values of") {
-			test.Errorf("%v: %v", toc, err)
+	items := make([]any, 30_000)
+	for i := range items {
+		items[i] = obj{p(1, 2)}
+	}
+	null, unknown := kv("t", nil), kv("x", ints(1, 2))
+	for _, long := range []bool{false, true} {
+		table, one := t([]any{obj{p(1, 2)}}), t([]any{obj{p(1, 2)}})
+		if long {
+			table = t(items)
+		}
+		for _, toc := range []obj{
+			{p(0, 9), p(0, 9), table}, {p(0, 9), table, p(0, 9)}, {table, p(0, 9), p(0, 9)},
+			{p(0, 9), one, table}, {p(0, 9), table, one}, {table, one, p(0, 9)}, {table, p(0, 9), one},
+			{p(0, 9), table, unknown, one}, {p(0, 9), null, table}, {p(0, 9), table, null}, {null, null, p(0, 9), table},
+		} {
+			for _, c := range []value.Codec{value.Msgpack, value.CBOR} {
+				encoded := appendTyped(nil, c, toc)
+				if c == value.CBOR {
+					encoded = indefinite(nil, toc)
+				}
+				file := archiveWithTOC(c, payload10, encoded)
+				r, err := Open(test.Context(), source.Memory("bad.msg", file), nil)
+				if err == nil {
+					if len(encoded) <= eagerTOC {
+						test.Errorf("%v, long %v: opened", c, long)
+					}
+					if err2 := r.Verify(test.Context(), false, func(f Finding) { err = f.Err }); err2 != nil {
+						test.Fatal(err2)
+					}
+				}
+				if !errors.Is(err, fault.Corrupt) || !strings.Contains(err.Error(), "two values of") {
+					test.Errorf("%v, long %v: %.100v: %v", c, long, toc, err)
+				}
+			}
 		}
 	}
 }
