@@ -298,7 +298,7 @@ func (r *jsonReader) lost(kind LossKind, offset int64) error {
 		return lossFault(kind, "", offset)
 	}
 	if r.losses != nil {
-		r.losses.add(kind, "", offset)
+		r.losses.Add(kind, "", offset)
 	}
 	return nil
 }

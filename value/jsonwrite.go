@@ -576,7 +576,7 @@ func (w *JSONWriter) lost(kind LossKind, offset int64) error {
 		return lossFault(kind, w.where, offset)
 	}
 	if w.losses != nil {
-		w.losses.add(kind, w.where, w.base+offset)
+		w.losses.Add(kind, w.where, w.base+offset)
 	}
 	return nil
 }
