@@ -18,6 +18,7 @@ type Node struct {
 	data  []byte // the bytes of the value, when they are in memory
 	peek  []byte // its first bytes, see Peek
 	slice *sliceOf
+	path  *Path // from the root of the document, for messages; nil where it is not known
 }
 
 // sliceOf is the list of the items from, from+step, … of a list.
@@ -34,7 +35,13 @@ type Child struct {
 }
 
 // Root returns the root node.
-func (r *Reader) Root() Node { return Node{r: r, e: r.root} }
+func (r *Reader) Root() Node {
+	n := Node{r: r, e: r.root}
+	if r.combineDepth == 0 {
+		n.path = &r.noPath
+	}
+	return n
+}
 
 // resolve goes from a child archive to its root.
 func (n Node) resolve(ctx context.Context) (Node, error) {
@@ -43,7 +50,7 @@ func (n Node) resolve(ctx context.Context) (Node, error) {
 		if err != nil {
 			return n, n.r.locate(err)
 		}
-		n = sub.Root()
+		n = Node{r: sub, e: sub.root, path: n.path}
 	}
 	return n, nil
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -170,12 +171,17 @@ func (r *Reader) Find(ctx context.Context, p Path) (Node, error) {
 
 // Find follows a path from the node, see [Reader.Find].
 func (n Node) Find(ctx context.Context, p Path) (Node, error) {
+	path := n.path
 	for i, s := range p {
 		next, err := n.Step(ctx, s)
 		if err != nil {
 			return n, onPath(err, p[:i+1])
 		}
 		n = next
+	}
+	if n.path = path; path != nil && len(p) > 0 {
+		full := slices.Concat(*path, p)
+		n.path = &full
 	}
 	return n.resolve(ctx)
 }

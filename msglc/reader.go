@@ -62,6 +62,7 @@ type Reader struct {
 	archives     bool   // it was, and lists archives
 	head         []byte // the archive from start on, when all of it came with the first read
 	combineDepth int
+	noPath       Path // of the root
 
 	dirs     sync.Map // position of a node in the table -> *directory
 	recent   [recentDirs]atomic.Pointer[directory]
