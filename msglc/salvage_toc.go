@@ -4,10 +4,8 @@ import (
 	"errors"
 	"io"
 	"strconv"
-	"unicode/utf8"
 
 	"github.com/spilehq/spile/fault"
-	"github.com/spilehq/spile/source"
 	"github.com/spilehq/spile/value"
 )
 
@@ -242,37 +240,25 @@ func (t *tocSalvage) wholeItems(start, end, n int64) (items, size int64, err err
 	return items, size, nil
 }
 
-// lookText reports the first text in a payload range that is not UTF-8.
+// lookText reports the first text in a payload range, of whole values, that is not UTF-8.
 func (t *tocSalvage) lookText(start, end int64, path *trail) error {
-	s, err := t.win.scan(start, end)
-	if err != nil {
-		return err
+	s := newTextScan(t.r.h.codec, start)
+	for at := start; at < end && s.bad < 0; {
+		p, err := t.win.bytes(at, min(end, at+copyBuffer))
+		if err != nil {
+			return err
+		}
+		s.take(p)
+		at += int64(len(p))
 	}
-	at, err := badText(s)
-	if err == nil && at >= 0 {
-		t.rep.add(Break{Offset: t.w.start + start + at, Path: path.path(), Err: t.w.notUTF8(start + at)})
+	if s.bad >= 0 {
+		t.rep.add(Break{Offset: t.w.start + s.bad, Path: path.path(), Err: t.w.notUTF8(s.bad)})
 	}
-	return err
+	return nil
 }
 
 func (w *wreck) notUTF8(pos int64) error {
 	return w.corrupt(pos, "text that is not UTF-8; it is kept as it is")
-}
-
-// badText returns the offset of the first text that is not UTF-8 among the values of a scanner, -1 when there is none.
-func badText(s *value.Scanner) (int64, error) {
-	for {
-		switch err := s.Next(); {
-		case err == io.EOF:
-			return -1, nil
-		case errors.Is(err, fault.Corrupt), errors.Is(err, fault.Limit):
-			return -1, nil // what breaks is said elsewhere
-		case err != nil:
-			return -1, err
-		case s.Kind == value.String && !utf8.Valid(s.Data):
-			return s.Start(), nil
-		}
-	}
 }
 
 // write writes what is kept of a node.
@@ -390,8 +376,18 @@ func (w *wreck) salvageByTable(dst Target, c value.Codec, r *SalvageReport, up *
 	return true, out.Close()
 }
 
-// badText returns the position of the first text that is not UTF-8 in the first bytes of a payload, -1 when there is none.
+// badText returns the position of the first text that is not UTF-8 in the first bytes of a payload, in which a survey found
+// nothing wrong; -1 when there is none.
 func (w *wreck) badText(c value.Codec, end int64) (int64, error) {
-	in := source.NewReader(w.ctx, w.obj, w.start, end, copyBuffer)
-	return badText(value.NewStream(c, in, end, w.s.limits))
+	s := newTextScan(c, 0)
+	err := eachChunk(w.ctx, w.obj, w.start, end, func(p []byte) error {
+		if s.take(p); s.bad >= 0 {
+			return errStop
+		}
+		return nil
+	})
+	if err == errStop {
+		err = nil
+	}
+	return s.bad, err
 }
