@@ -44,9 +44,6 @@ func (s *Set) addFilter(h uint64) (known bool) {
 // Full reports whether [Set.LookUp] must be called before more keys are added.
 func (s *Set) Full() bool { return len(s.suspects) > 0 && len(s.suspects) >= s.limits.Suspects }
 
-// Suspects reports whether keys wait for a second look.
-func (s *Set) Suspects() bool { return len(s.suspects) > 0 }
-
 // LookUp takes the second look at the suspects. again must read the input once more, up to the last key that was added or
 // further, and begin, add and end on the set it is given as it did on s; there [Set.Add] finds the key that occurs twice.
 // LookUp ends with the first error of again.
