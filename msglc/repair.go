@@ -307,7 +307,7 @@ func (w *wreck) children() (c combiner, ok bool, err error) {
 	}
 	for {
 		h, err := w.childAt(c.size)
-		if errors.Is(err, fault.Corrupt) || errors.Is(err, fault.Invalid) || errors.Is(err, fault.UnsupportedVersion) {
+		if unlike(err) {
 			break
 		} else if err != nil {
 			return c, false, err
@@ -354,9 +354,29 @@ func (w *wreck) readParts() (isMap bool, entries []combinedEntry, err error) {
 	return readCombined(w.ctx, w.obj, w.start+w.h.tocStart, w.h, w.s)
 }
 
-// unlike reports whether an error says that the bytes are not what was looked for. Others are errors of reading.
+// unlike reports whether an error says that the bytes are not what was looked for. Others are errors of reading, a budget
+// of the source among them.
 func unlike(err error) bool {
-	return errors.Is(err, fault.Corrupt) || errors.Is(err, fault.Invalid) || errors.Is(err, fault.Limit) || err == io.ErrUnexpectedEOF
+	if err == errUseless || err == io.ErrUnexpectedEOF {
+		return true
+	}
+	e, ok := errors.AsType[*fault.Error](err)
+	if !ok || e.Package != "msglc" && e.Package != "value" {
+		return false
+	}
+	switch e.Class {
+	case fault.Corrupt, fault.Invalid, fault.Limit, fault.UnsupportedVersion, fault.UnsupportedCodec:
+		return true
+	}
+	return false
+}
+
+// reading returns an error of reading, nil for one of the bytes.
+func reading(err error) error {
+	if unlike(err) {
+		return nil
+	}
+	return err
 }
 
 // refuseMixed refuses an archive whose table is intact and lists archives among the nodes of values: its payload is no
@@ -374,10 +394,7 @@ func (w *wreck) refuseMixed() error {
 	}
 	c := r.cursor(w.ctx, 0)
 	if err := c.walkTOC(w.h.tocStart, r.s.depth, nil); err != nil {
-		if unlike(err) {
-			return nil
-		}
-		return err
+		return reading(err)
 	}
 	if c.archives {
 		return fault.New(fault.Invalid, "msglc", "table of contents with archives among the nodes of values; take out the parts by their paths").At(w.start + w.h.tocStart)

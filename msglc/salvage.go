@@ -301,7 +301,7 @@ func (w *wreck) salvagePart(dst part, start, end int64, r *SalvageReport, up *tr
 	if err == nil && !sub.archive {
 		err = fault.New(fault.Corrupt, "msglc", "no msglc archive").At(0)
 	}
-	if errors.Is(err, fault.Corrupt) || errors.Is(err, fault.UnsupportedVersion) || errors.Is(err, fault.Invalid) {
+	if unlike(err) {
 		return nothing(fault.Locate(err, w.obj.Name(), "", w.start+start))
 	} else if err != nil {
 		return err

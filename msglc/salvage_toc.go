@@ -5,7 +5,6 @@ import (
 	"io"
 	"strconv"
 
-	"github.com/spilehq/spile/fault"
 	"github.com/spilehq/spile/value"
 )
 
@@ -15,11 +14,10 @@ import (
 
 // tocSalvage goes over a payload by its table of contents: once to look, once to write.
 type tocSalvage struct {
-	w    *wreck
-	r    *Reader // of the payload as the header and the table have it
-	win  *window
-	rep  *SalvageReport
-	last int64 // end of the value before: no byte is in two
+	w   *wreck
+	r   *Reader // of the payload as the header and the table have it
+	win *window
+	rep *SalvageReport
 	// What is not as the table says, by the position of the node or block in the table.
 	broken map[int64]verdict
 	kept   map[int64]int64 // children or items that are kept of a node
@@ -46,32 +44,35 @@ func (w *wreck) byTable(c value.Codec) (*tocSalvage, error) {
 	if err != nil || r == nil || h.codec != c {
 		return nil, err
 	}
-	useful := func(err error) error { // an error of reading
-		if err == errUseless || errors.Is(err, fault.Corrupt) || errors.Is(err, fault.Limit) {
-			return nil
-		}
-		return err
-	}
-	last := int64(0)
+	end := int64(0) // of the leaf or block before: no byte is in two
 	cur := r.cursor(w.ctx, 0)
 	err = cur.walkTOC(h.tocStart, r.s.depth, func(e *entry, _ []byte) error {
 		if e.isArchive() || e.form == Combined || (e.form == List || e.form == Map) && !e.hasRange {
 			return errUseless
 		}
-		if e.form == Leaf {
-			if e.start < last {
-				return errUseless
+		start, behind := e.start, e.end
+		switch e.form {
+		case Leaf:
+		case Blocks:
+			var err error
+			if _, start, behind, err = r.cursor(w.ctx, 0).checkBlocks(e); err != nil {
+				return err
 			}
-			last = e.end
+		default:
+			return nil
 		}
+		if start < end {
+			return errUseless
+		}
+		end = behind
 		return nil
 	})
-	if err != nil {
-		return nil, useful(err)
+	if err == nil {
+		cur.seek(0)
+		r.root, err = cur.entry(0, h.tocStart)
 	}
-	cur.seek(0)
-	if r.root, err = cur.entry(0, h.tocStart); err != nil {
-		return nil, useful(err)
+	if err != nil {
+		return nil, reading(err)
 	}
 	if r.root.form == Leaf || r.root.hasRange && (r.root.start != 0 || r.root.end != h.tocStart) {
 		return nil, nil
@@ -187,14 +188,11 @@ func (t *tocSalvage) lookBlocks(e *entry, path *trail) error {
 		if err != nil {
 			return err
 		}
-		if start < t.last {
-			return errUseless
-		}
-		from, t.last = end, end
+		from = end
 		whole, size, err := t.wholeItems(start, end, n)
 		if whole == n && size == end-start {
 			err = t.lookText(start, end, path)
-		} else if err == nil || errors.Is(err, fault.Corrupt) || err == io.ErrUnexpectedEOF {
+		} else if reading(err) == nil {
 			if size < end-start && whole == n { // bytes behind the last item: none of them can be trusted to be the right ones
 				whole, size = 0, 0
 			}
@@ -355,10 +353,7 @@ func (w *wreck) salvageByTable(dst Target, c value.Codec, r *SalvageReport, up *
 	t.rep = r
 	if _, err := t.look(&t.r.root, up); err != nil {
 		*r = was
-		if err == errUseless || errors.Is(err, fault.Corrupt) {
-			err = nil
-		}
-		return false, err
+		return false, reading(err)
 	}
 	if len(r.Breaks) == len(was.Breaks) && r.Unlisted == was.Unlisted {
 		// All that has a node is whole, so what breaks is a head or a key, which the table has too.

@@ -169,3 +169,20 @@ func TestSalvageLists(t *testing.T) {
 		t.Errorf("%d, %v; %d breaks and %d more", n, err, len(report.Breaks), report.Unlisted)
 	}
 }
+
+// TestSalvageOverlappingTable takes no table whose leaves and blocks share bytes, in either order.
+func TestSalvageOverlappingTable(test *testing.T) {
+	payload := []byte{0x93, 0x93, 1, 2, 3, 0x92, 4, 5, 0xc1} // [[1, 2, 3], [4, 5], …
+	blocks := obj{kv("p", []any{ints(2, 2, 4)})}
+	for name, children := range map[string][]any{
+		"leaf, blocks":   {obj{p(1, 5)}, blocks, obj{p(8, 9)}},
+		"blocks, leaf":   {blocks, obj{p(3, 5)}, obj{p(8, 9)}},
+		"blocks, blocks": {blocks, obj{kv("p", []any{ints(1, 3, 4)})}, obj{p(8, 9)}},
+	} {
+		r, _ := salvaged(test, withTOC(test, payload, obj{p(0, 9), t(children)}), nil)
+		v, err := r.Root().Value(test.Context())
+		if err != nil || !sameValue(v, []any{ints(1, 2, 3), ints(4, 5)}) {
+			test.Errorf("%s: %v, %v", name, v, err)
+		}
+	}
+}
