@@ -445,7 +445,11 @@ func (n Node) writeMapJSON(ctx context.Context, jw *value.JSONWriter, b *budget)
 		}
 		pairs = pairs || jw.NeedsPairs(key.Codec, key.Data)
 	}
-	if err := jw.BeginMap(pairs); err != nil {
+	begin := jw.BeginMap
+	if pairs {
+		begin = jw.BeginPairs
+	}
+	if err := begin(); err != nil {
 		return n.r.locate(err)
 	}
 	t, err := n.tableFrom(ctx, 0)

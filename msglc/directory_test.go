@@ -47,7 +47,7 @@ func TestKeyTwice(test *testing.T) {
 				}
 			}
 			found := 0
-			err := open(test, file, nil).Verify(test.Context(), false, func(f Finding) {
+			err := open(test, file, nil).Verify(test.Context(), nil, func(f Finding) {
 				if errors.Is(f.Err, fault.Conflict) {
 					found++
 				}

@@ -74,7 +74,7 @@ func extractBelow(t *rapid.T, n Node, left *int) {
 	if err != nil {
 		t.Fatalf("open: %v", err)
 	}
-	r.Verify(ctx, true, func(f Finding) {
+	r.Verify(ctx, &VerifyOptions{Deep: true}, func(f Finding) {
 		if !f.Note && !errors.Is(f.Err, fault.Conflict) && !errors.Is(f.Err, fault.Corrupt) {
 			t.Fatalf("verify: %v", f.Err)
 		}

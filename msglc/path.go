@@ -277,13 +277,7 @@ func (n Node) stepText(ctx context.Context, text string) (Node, error) {
 		if !ok {
 			return bad()
 		}
-		next, err := n.Index(ctx, i)
-		if e, ok := err.(*fault.Error); ok && errors.Is(err, fault.NotFound) && (i == math.MaxInt64 || i == math.MinInt64) {
-			c := *e
-			c.Msg = strings.Replace(c.Msg, strconv.FormatInt(i, 10), text, 1) // what was written, which may not fit into i
-			err = &c
-		}
-		return next, err
+		return n.index(ctx, i, text)
 	case 2:
 		parts = []string{parts[0], "", parts[1]}
 	case 3:

@@ -423,7 +423,9 @@ const directoryCost = 600
 
 // recentDirs is how many directories are found without the map, those of the outer nodes of a document mostly: all reads
 // go through these, and the map is slower.
-const recentDirs = 16
+const recentDirs = 1 << recentBits
+
+const recentBits = 4
 
 // directory returns what is known of the children of a node.
 func (r *Reader) directory(e *entry) *directory {
@@ -431,7 +433,7 @@ func (r *Reader) directory(e *entry) *directory {
 		return newDirectory(e)
 	}
 	r.forget()
-	slot := &r.recent[uint64(e.at)*0x9e3779b97f4a7c15>>60]
+	slot := &r.recent[uint64(e.at)*0x9e3779b97f4a7c15>>(64-recentBits)]
 	if d := slot.Load(); d != nil && d.e.at == e.at {
 		return d
 	}

@@ -143,7 +143,7 @@ func TestEveryPathEqualsPlainDecode(t *testing.T) {
 			t.Fatal(err)
 		}
 		compareNodes(t, r.Root(), raw.Root(), nil, r, raw)
-		r.Verify(context.Background(), true, func(f Finding) { t.Errorf("verify: %v", f.Err) })
+		r.Verify(context.Background(), &VerifyOptions{Deep: true}, func(f Finding) { t.Errorf("verify: %v", f.Err) })
 		whole, err := io.ReadAll(r.RawData(context.Background()))
 		if err != nil || !bytes.Equal(whole, file) {
 			t.Fatalf("raw data differs from the file, error %v", err)

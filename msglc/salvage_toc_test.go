@@ -19,7 +19,7 @@ func salvaged(t *testing.T, file []byte, o *WriteOptions) (*Reader, SalvageRepor
 		t.Fatal(err)
 	}
 	r := open(t, out, nil)
-	if err := r.Verify(t.Context(), true, func(f Finding) {
+	if err := r.Verify(t.Context(), &VerifyOptions{Deep: true}, func(f Finding) {
 		if !strings.Contains(f.Err.Error(), "UTF-8") {
 			t.Errorf("the result: %v", f.Err)
 		}

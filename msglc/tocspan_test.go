@@ -58,7 +58,7 @@ func TestDeepTables(t *testing.T) {
 			file = append(append(file, payload10...), table...)
 			o := &Options{CacheBytes: 1 << 20}
 			r := open(t, file, o)
-			r.Verify(t.Context(), false, func(f Finding) { t.Errorf("%v", f.Err) })
+			r.Verify(t.Context(), nil, func(f Finding) { t.Errorf("%v", f.Err) })
 			if passes := float64(r.Stats().Bytes) / float64(len(table)); passes > 10 {
 				t.Errorf("%v, older %v: verify passed over the table %.1f times", c, older, passes)
 			}
@@ -180,7 +180,7 @@ func TestIndefiniteTables(test *testing.T) {
 						test.Errorf("%s: %v, %v", path, v, err)
 					}
 				}
-				if err := r.Verify(test.Context(), true, func(f Finding) { test.Errorf("%v", f.Err) }); err != nil {
+				if err := r.Verify(test.Context(), &VerifyOptions{Deep: true}, func(f Finding) { test.Errorf("%v", f.Err) }); err != nil {
 					test.Error(err)
 				}
 			}
@@ -229,7 +229,7 @@ func TestNodeWithTwoPositions(test *testing.T) {
 					if len(encoded) <= eagerTOC {
 						test.Errorf("%v, long %v: opened", c, long)
 					}
-					if err2 := r.Verify(test.Context(), false, func(f Finding) { err = f.Err }); err2 != nil {
+					if err2 := r.Verify(test.Context(), nil, func(f Finding) { err = f.Err }); err2 != nil {
 						test.Fatal(err2)
 					}
 				}

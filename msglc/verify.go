@@ -20,11 +20,18 @@ type Finding struct {
 	Note bool
 }
 
-// Verify checks the archive and the archives in it: the whole table of contents, and, when deep, the payload, which is
-// walked and compared with the table node by node: every value decodes, starts and ends where its node says, has the
-// keys and the number of items that the table has; no key occurs twice; text is UTF-8. It reports each finding and goes
-// on behind it. The error is one of the source or the context, not of the data.
-func (r *Reader) Verify(ctx context.Context, deep bool, report func(Finding)) error {
+// VerifyOptions are the options of [Reader.Verify]. Nil and the zero value mean the defaults.
+type VerifyOptions struct {
+	// Deep checks the payload too. It is walked and compared with the table node by node: every value decodes, starts and
+	// ends where its node says, has the keys and the number of items that the table has; text is UTF-8.
+	Deep bool
+}
+
+// Verify checks the archive and the archives in it: the whole table of contents, in which no key may occur twice in one
+// map, and with VerifyOptions.Deep the payload. It reports each finding and goes on behind it. The error is one of the
+// source or the context, not of the data.
+func (r *Reader) Verify(ctx context.Context, o *VerifyOptions, report func(Finding)) error {
+	deep := o != nil && o.Deep
 	all := r.s.obj.Size() + r.h.tocSize
 	v := &verifier{ctx: ctx, deep: deep, report: report, left: all, keysLeft: maxKeyPasses * all, keysAtOnce: keysAtOnce}
 	if r.side != nil {

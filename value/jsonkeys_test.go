@@ -138,7 +138,7 @@ func TestManyKeysOfACaller(t *testing.T) {
 		w := NewJSONWriter(io.Discard, Limits{}, nil, nil)
 		w.keys.SetLimits(smallKeyLimits)
 		w.At("", 0)
-		if err := w.BeginMap(false); err != nil {
+		if err := w.BeginMap(); err != nil {
 			t.Fatal(err)
 		}
 		var err error

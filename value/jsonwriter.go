@@ -273,22 +273,23 @@ func (w *JSONWriter) EndArray() error {
 	return w.endOwn()
 }
 
-// BeginMap begins a map, as a value of the container that is open. With pairs it is written as [[key,value],…];
-// [JSONWriter.NeedsPairs] says of each key whether that must be.
-func (w *JSONWriter) BeginMap(pairs bool) error {
+// BeginMap begins a map, as a value of the container that is open.
+func (w *JSONWriter) BeginMap() error { return w.beginMap(frameMap) }
+
+// BeginPairs begins a map that is written as [[key,value],…]. [JSONWriter.NeedsPairs] says of each key whether that must
+// be.
+func (w *JSONWriter) BeginPairs() error { return w.beginMap(framePairs) }
+
+func (w *JSONWriter) beginMap(kind frameKind) error {
 	if err := w.ready(); err != nil {
 		return err
 	}
 	w.lead(w.top())
-	kind := frameMap
-	if pairs {
-		kind = framePairs
-	}
 	w.callers++
 	return w.begin(kind, -w.callers, true)
 }
 
-// NeedsPairs reports whether a map with this encoded key must be begun with pairs: whether the options say [KeysPairs]
+// NeedsPairs reports whether a map with this encoded key must be begun by BeginPairs: whether the options say [KeysPairs]
 // and the key is no string.
 func (w *JSONWriter) NeedsPairs(c Codec, key []byte) bool {
 	if w.opts.Keys != KeysPairs {
@@ -302,7 +303,7 @@ func (w *JSONWriter) NeedsPairs(c Codec, key []byte) bool {
 	return err == nil && w.scan.Kind != String
 }
 
-// Key writes a key, given as the bytes of one encoded value, in the map that BeginMap began. The value must follow when
+// Key writes a key, given as the bytes of one encoded value, in the map that BeginMap or BeginPairs began. The value must follow when
 // it returns true. It returns false where [DupFirst] drops the pair; then the value must not be written. With [DupLast]
 // the caller is to leave out earlier pairs, and a key that occurs twice is an error of class fault.Conflict.
 func (w *JSONWriter) Key(c Codec, key []byte) (bool, error) {
@@ -323,7 +324,7 @@ func (w *JSONWriter) Key(c Codec, key []byte) (bool, error) {
 	return !w.top().dropped, nil
 }
 
-// EndMap ends the map that BeginMap began.
+// EndMap ends the map that BeginMap or BeginPairs began.
 func (w *JSONWriter) EndMap() error {
 	if f := w.top(); w.err == nil && (!f.isMap() || !f.caller || f.value) {
 		return w.fail(misuse("EndMap without BeginMap, or behind a key"))

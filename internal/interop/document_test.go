@@ -107,7 +107,7 @@ func document(t *testing.T, p *original, c testCase, f format) {
 func readByUs(t *testing.T, r *msglc.Reader, want string, doc any) {
 	t.Helper()
 	var findings []string
-	if err := r.Verify(ctx, true, func(f msglc.Finding) {
+	if err := r.Verify(ctx, &msglc.VerifyOptions{Deep: true}, func(f msglc.Finding) {
 		if !f.Note {
 			findings = append(findings, f.Err.Error())
 		}
