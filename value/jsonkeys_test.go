@@ -49,7 +49,7 @@ func TestManyKeys(t *testing.T) {
 				fmt.Sscanf(again, "k%d", &i)
 				double = i < n
 			}
-			for _, limits := range []keyset.Limits{keyset.DefaultLimits, smallKeyLimits} {
+			for _, limits := range []keyset.Limits{keyset.DefaultLimits(), smallKeyLimits} {
 				check := func(how string, err error) {
 					t.Helper()
 					switch {
