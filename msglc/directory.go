@@ -92,9 +92,9 @@ type keyTable struct {
 	used  int
 }
 
-// sameHash is how many slots there may be whose 32 bits of a hash are equal. Keys that differ share them by chance, four
-// of 16 million keys once in a hundred documents. Equal keys share them always, and as each new slot is found behind
-// those before, a hundred thousand equal keys took 8 s without a bound.
+// sameHash is how many slots there may be whose 32 bits of a hash are equal. Keys that differ share them by chance,
+// four of 16 million keys once in a hundred documents. Equal keys share them always, and as each new slot is found
+// behind those before, a hundred thousand equal keys took 8 s without a bound.
 const sameHash = 4
 
 // add adds a child. Where there is no room for one more with its hash, the last one is kept, or the first ones are.
@@ -324,9 +324,9 @@ func (c *tocCursor) key() ([]byte, error) {
 	return c.bytesBetween(at, c.at())
 }
 
-// find returns the index of the child with the canonical key, -1 when there is none. Of equal keys the last counts in a
-// table that was checked whole at opening, whose bytes are in memory. In a longer one the first counts, so that a lookup
-// passes over nothing behind what it looks for (docs/format/msglc.md, "Keys").
+// find returns the index of the child with the canonical key, -1 when there is none. Of equal keys the last counts in
+// a table that was checked whole at opening, whose bytes are in memory. In a longer one the first counts, so that a
+// lookup passes over nothing behind what it looks for (docs/format/msglc.md, "Keys").
 func (r *Reader) find(c *tocCursor, d *directory, want []byte) (int64, error) {
 	hash := maphash.Bytes(keySeed, want)
 	// decided reports whether more of the table would not change the answer.
@@ -450,7 +450,8 @@ func searchLast(list []int64, x int64) int {
 	return lo
 }
 
-// extendBlocks passes over the blocks that were not seen yet, until item i is among them, and returns what is known then.
+// extendBlocks passes over the blocks that were not seen yet, until item i is among them, and returns what is known
+// then.
 func (r *Reader) extendBlocks(c *tocCursor, d *directory, i int64) (*known, error) {
 	if k := d.known.Load(); k.next == d.e.count || k.itemsSeen > i {
 		return k, nil

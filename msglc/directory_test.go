@@ -9,8 +9,8 @@ import (
 	"github.com/spilehq/spile/value"
 )
 
-// TestKeyTwice: of a key that occurs twice the last counts in a table that is checked whole when it is opened, the first
-// in a longer one, whatever was looked for before. Verify reports it in both.
+// TestKeyTwice: of a key that occurs twice the last counts in a table that is checked whole when it is opened, the
+// first in a longer one, whatever was looked for before. Verify reports it in both.
 func TestKeyTwice(test *testing.T) {
 	payload := value.AppendArrayHeader(nil, value.Msgpack, 0)
 	payload = append(payload, make([]byte, 200<<10)...) // what lies in it is of no interest, but that it is long
@@ -59,7 +59,8 @@ func TestKeyTwice(test *testing.T) {
 	}
 }
 
-// TestOneKeyManyTimes: a key that fills the table takes few slots, and a lookup of it passes over nothing behind the first.
+// TestOneKeyManyTimes: a key that fills the table takes few slots, and a lookup of it passes over nothing behind the
+// first.
 func TestOneKeyManyTimes(test *testing.T) {
 	const count = 32_000
 	payload := value.AppendMapHeader(nil, value.Msgpack, count)

@@ -23,7 +23,8 @@ func extracted(t testing.TB, n Node, o *WriteOptions) []byte {
 	return b
 }
 
-// TestExtractEverything takes every node of documents out, and what is inside leaves, and compares it with the original.
+// TestExtractEverything takes every node of documents out, and what is inside leaves, and compares it with the
+// original.
 func TestExtractEverything(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawSettings(t)

@@ -38,8 +38,8 @@ type Options struct {
 	// MaxValue is the length in bytes of the longest value that is read into memory at once; 0: DefaultMaxValue.
 	MaxValue int64
 	// CacheBytes bounds what is remembered by the reader and the archives in it: half of it leaves and blocks (none of
-	// more than a 64th of half of it), a quarter pages of tables of contents, 2 MiB at least, and a quarter the places of nodes and
-	// child archives. 0: DefaultCacheBytes; negative: nothing but the pages is remembered.
+	// more than a 64th of half of it), a quarter pages of tables of contents, 2 MiB at least, and a quarter the places of
+	// nodes and child archives. 0: DefaultCacheBytes; negative: nothing but the pages is remembered.
 	CacheBytes int64
 	// NoFastLoading makes the full value of a list or map always come child by child.
 	NoFastLoading bool
@@ -205,8 +205,8 @@ func OpenSidecar(ctx context.Context, payload, sidecar source.Object, o *Options
 	return r, nil
 }
 
-// keep counts bytes that directories and child archives take, of all the archives of a reader. Past their quarter of the
-// bound all is forgotten: simple, and rare enough not to matter.
+// keep counts bytes that directories and child archives take, of all the archives of a reader. Past their quarter of
+// the bound all is forgotten: simple, and rare enough not to matter.
 func (s *shared) keep(n int64) {
 	if s.kept.Add(n) > s.cacheBytes/4 {
 		s.kept.Store(0)
@@ -421,8 +421,8 @@ func (r *Reader) read(ctx context.Context, start, end int64) ([]byte, error) {
 // directoryCost is about what an empty directory takes, its place in the map included.
 const directoryCost = 600
 
-// recentDirs is how many directories are found without the map, those of the outer nodes of a document mostly: all reads
-// go through these, and the map is slower.
+// recentDirs is how many directories are found without the map, those of the outer nodes of a document mostly: all
+// reads go through these, and the map is slower.
 const recentDirs = 1 << recentBits
 
 const recentBits = 4

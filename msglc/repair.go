@@ -13,8 +13,8 @@ import (
 // Repair makes a new archive of one whose payload is whole, whatever its header and its table of contents say, or of a
 // plain value without either. The payload is what it is found to be by a pass over it; its bytes are kept, the table is
 // made anew with the options. An object that begins with the magic of the options is an archive; another magic is
-// refused, not guessed, unless [WriteOptions.AnyMagic] takes whatever stands there. The codec is that of the options, else that of a good header, else the one whose rules the bytes
-// follow.
+// refused, not guessed, unless [WriteOptions.AnyMagic] takes whatever stands there. The codec is that of the options,
+// else that of a good header, else the one whose rules the bytes follow.
 //
 // A combined archive gets a new header; its parts are kept as they are. When its table of contents cannot be read, the
 // names of its parts are lost, and Repair refuses.
@@ -354,8 +354,8 @@ func (w *wreck) readParts() (isMap bool, entries []combinedEntry, err error) {
 	return readCombined(w.ctx, w.obj, w.start+w.h.tocStart, w.h, w.s)
 }
 
-// unlike reports whether an error says that the bytes are not what was looked for. Others are errors of reading, a budget
-// of the source among them.
+// unlike reports whether an error says that the bytes are not what was looked for. Others are errors of reading, a
+// budget of the source among them.
 func unlike(err error) bool {
 	if err == errUseless || err == io.ErrUnexpectedEOF {
 		return true
@@ -402,7 +402,8 @@ func (w *wreck) refuseMixed() error {
 	return nil
 }
 
-// reader returns a reader of the payload by the table that the header names, nil when it names none. Its root is not read.
+// reader returns a reader of the payload by the table that the header names, nil when it names none. Its root is not
+// read.
 func (w *wreck) reader() (*Reader, error) {
 	h := w.h
 	if !w.archive || !w.headerOK || h.tocStart > w.size || h.tocSize > w.size-h.tocStart {

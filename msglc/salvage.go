@@ -55,10 +55,10 @@ type CutContainer struct {
 
 // Salvage makes an archive of what is whole in a truncated or damaged one, or in a plain value: every complete value
 // before the break. The containers that are open at the break are closed: an array has its complete items, a map its
-// complete pairs, and their counts are made right. Behind a break, values are kept where an intact table of contents says
-// where they are and they fill their range; without one nothing is looked at there, since without what stands in front
-// of them bytes can mean anything. Text that is not UTF-8 is kept as it is and reported. What is found of the object is
-// as with [Repair].
+// complete pairs, and their counts are made right. Behind a break, values are kept where an intact table of contents
+// says where they are and they fill their range; without one nothing is looked at there, since without what stands in
+// front of them bytes can mean anything. Text that is not UTF-8 is kept as it is and reported. What is found of the
+// object is as with [Repair].
 //
 // A combined archive keeps its parts, each salvaged by itself, and of those at one offset the first. When its table of
 // contents is lost, so are the names of the parts: they become a list.

@@ -24,8 +24,8 @@ type textScan struct {
 
 func newTextScan(c value.Codec, pos int64) *textScan { return &textScan{codec: c, pos: pos, bad: -1} }
 
-// textStep says of a first byte how long the value is, its content included and what is in a container left out; 0 where
-// that stands behind it. Of strings the highest bit is set.
+// textStep says of a first byte how long the value is, its content included and what is in a container left out; 0
+// where that stands behind it. Of strings the highest bit is set.
 type textStep uint8
 
 const isText textStep = 0x80

@@ -8,9 +8,9 @@ import (
 	"github.com/spilehq/spile/value"
 )
 
-// A payload that breaks in the middle may have its table of contents whole. Then what follows the break is not lost: the
-// table says where values start and end, and a value that fills its range is taken for whole. What has a node is kept or
-// lost by its node; of a leaf that is broken, what comes before the break in it.
+// A payload that breaks in the middle may have its table of contents whole. Then what follows the break is not lost:
+// the table says where values start and end, and a value that fills its range is taken for whole. What has a node is
+// kept or lost by its node; of a leaf that is broken, what comes before the break in it.
 
 // tocSalvage goes over a payload by its table of contents: once to look, once to write.
 type tocSalvage struct {
@@ -342,8 +342,8 @@ func (t *tocSalvage) writeRange(out *Writer, at, start, end int64) error {
 	return err
 }
 
-// salvageByTable writes an archive of what is whole by the table of contents. It reports false, and has written nothing,
-// when the table is of no use.
+// salvageByTable writes an archive of what is whole by the table of contents. It reports false, and has written
+// nothing, when the table is of no use.
 func (w *wreck) salvageByTable(dst Target, c value.Codec, r *SalvageReport, up *trail) (bool, error) {
 	t, err := w.byTable(c)
 	if err != nil || t == nil {
@@ -371,8 +371,8 @@ func (w *wreck) salvageByTable(dst Target, c value.Codec, r *SalvageReport, up *
 	return true, out.Close()
 }
 
-// badText returns the position of the first text that is not UTF-8 in the first bytes of a payload, in which a survey found
-// nothing wrong; -1 when there is none.
+// badText returns the position of the first text that is not UTF-8 in the first bytes of a payload, in which a survey
+// found nothing wrong; -1 when there is none.
 func (w *wreck) badText(c value.Codec, end int64) (int64, error) {
 	s := newTextScan(c, 0)
 	err := eachChunk(w.ctx, w.obj, w.start, end, func(p []byte) error {

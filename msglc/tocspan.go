@@ -19,8 +19,8 @@ type span struct {
 	count int64 // items or pairs
 }
 
-// plainPasses is how often the bytes of a table may be passed over before what is in the containers is remembered too. A
-// pass that remembers takes some twenty times as long, and few documents have that many levels of long containers.
+// plainPasses is how often the bytes of a table may be passed over before what is in the containers is remembered too.
+// A pass that remembers takes some twenty times as long, and few documents have that many levels of long containers.
 const plainPasses = 4
 
 // spanWorth is the length from which a span is remembered when it comes along, in bytes of the table.
@@ -88,7 +88,8 @@ func (c *tocCursor) contentOf(h value.Head) (span, error) {
 	return s, c.closing(h.Indefinite)
 }
 
-// more reports whether item i of a container with the head h follows, and passes the break when there is one in its place.
+// more reports whether item i of a container with the head h follows, and passes the break when there is one in its
+// place.
 func (c *tocCursor) more(h value.Head, i int64) (bool, error) {
 	if !h.Indefinite {
 		return i < int64(h.Arg), nil

@@ -56,8 +56,8 @@ type verifier struct {
 	keys       keyset.Set // of one large map
 }
 
-// take counts bytes that are to be checked. Where archives or children overlap it ends the walk, which would go over the
-// same bytes again and again.
+// take counts bytes that are to be checked. Where archives or children overlap it ends the walk, which would go over
+// the same bytes again and again.
 func (v *verifier) take(r *Reader, path *trail, position, size int64) bool {
 	if v.left -= size; v.left < 0 && v.err == nil {
 		v.corrupt(r, path, position, "children overlap: more bytes to check than the file has; the rest is not checked")
@@ -255,7 +255,8 @@ func (v *verifier) table(r *Reader, w *window, e *entry, path *trail, from int64
 }
 
 const (
-	// keysAtOnce is the number of keys of one map up to which they are all kept in memory, to be compared with one another.
+	// keysAtOnce is the number of keys of one map up to which they are all kept in memory, to be compared with one
+	// another.
 	keysAtOnce = 1 << 20
 	// maxKeyPasses bounds the passes over tables for the keys of larger maps, in lengths of the file. A large map takes
 	// one, and one more when a filter suspects keys; those around it pass over it too.

@@ -10,8 +10,8 @@ import (
 	"github.com/spilehq/spile/internal/keyset"
 )
 
-// TestVerifyManyKeys compares the keys of a map that has more than are kept in memory: all that occur twice are found, in
-// the same order, with few passes over the table.
+// TestVerifyManyKeys compares the keys of a map that has more than are kept in memory: all that occur twice are found,
+// in the same order, with few passes over the table.
 func TestVerifyManyKeys(test *testing.T) {
 	const count = 5000
 	payload := make([]byte, 10)

@@ -42,8 +42,8 @@ func appendNonFinite(dst []byte, f float64, mode NonFiniteMode) ([]byte, *fault.
 	return dst, fault.New(fault.Invalid, "value", "%s has no JSON form", name).Because(PermitNonFinite)
 }
 
-// AppendJSONString appends a string as JSON text. o says what becomes of bytes that are no UTF-8, nil stands for the zero
-// options; lost reports that some were replaced. An error has no offset.
+// AppendJSONString appends a string as JSON text. o says what becomes of bytes that are no UTF-8, nil stands for the
+// zero options; lost reports that some were replaced. An error has no offset.
 func AppendJSONString(dst []byte, s string, o *JSONOptions) (out []byte, lost bool, err error) {
 	p := []byte(s)
 	if n := plainPrefix(p); n < len(p) && !utf8.Valid(p[n:]) {

@@ -64,8 +64,8 @@ func (w *JSONWriter) run(s *Scanner) error {
 	return nil
 }
 
-// keyMode says what becomes of more keys than memory is for, in f or in what stands in it. A pair that is dropped must be
-// known at once.
+// keyMode says what becomes of more keys than memory is for, in f or in what stands in it. A pair that is dropped must
+// be known at once.
 func (w *JSONWriter) keyMode(f *jsonFrame) keyset.Mode {
 	switch {
 	case w.opts.Dup == DupFirst || w.mode == modePlan:
