@@ -126,6 +126,7 @@ func (o *Options) shared(obj source.Object) (s *shared, err error) {
 	if s.cacheBytes > 0 {
 		s.cache = newRangeCache(s.cacheBytes / 2)
 	}
+	s.pages.keep = s.keep
 	s.pages.bound = max(2*maxTOCRun, int(s.cacheBytes/4/tocPageSize))
 	if o.Codec > value.CBOR {
 		return nil, fault.New(fault.Invalid, "msglc", "unknown codec %d", o.Codec)

@@ -3,8 +3,11 @@ package msglc
 import (
 	"context"
 	"errors"
+	"runtime"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/spilehq/spile/fault"
 	"github.com/spilehq/spile/source"
@@ -239,4 +242,93 @@ func TestNodeWithTwoPositions(test *testing.T) {
 			}
 		}
 	}
+}
+
+// TestSpanTable: what was noted is found, in bounded memory, also by many at a time; another place is not.
+func TestSpanTable(test *testing.T) {
+	for _, size := range []int64{1 << 10, 1 << 20, 1 << 32} {
+		var t spanTable
+		n := int(min(max(256, 2*size/spanWorth), 2*maxSpans)) / 2
+		var wait sync.WaitGroup
+		for g := range 4 {
+			wait.Go(func() {
+				for k := range n {
+					if at := int64(k) * 523; k%4 == g || k%8 == 0 {
+						t.note(at, span{end: at + 600, count: int64(k)}, size)
+					}
+				}
+			})
+		}
+		wait.Wait()
+		lost := 0
+		for k := range n {
+			at := int64(k) * 523
+			if s, ok := t.of(at); !ok {
+				lost++
+			} else if s.end != at+600 || s.count != int64(k) {
+				test.Fatalf("%d: %+v", at, s)
+			}
+			if _, ok := t.of(at + 1); ok {
+				test.Fatalf("%d was not noted", at+1)
+			}
+		}
+		if lost > n/100 {
+			test.Errorf("%d of %d are lost", lost, n)
+		}
+		for k := range 4 * n {
+			t.note(int64(k)*1021+7, span{}, size)
+		}
+		if slots := len(*t.slots.Load()); slots > 4*n {
+			test.Errorf("%d slots for %d", slots, n)
+		}
+		if took := t.note(7, span{}, size); took > 32 {
+			test.Errorf("a span that is known, or makes room, took %d bytes", took)
+		}
+	}
+}
+
+// TestSpansGoWithTheirTable: what a reader remembers of child archives holds none that it has forgotten.
+func TestSpansGoWithTheirTable(test *testing.T) {
+	var parts []Part
+	child := dumps(test, manyRows(400), &WriteOptions{Threshold: 20})
+	for range 30 {
+		parts = append(parts, Part{Object: source.Memory("child", child)})
+	}
+	var file buffer
+	if err := Combine(test.Context(), &file, parts, nil); err != nil {
+		test.Fatal(err)
+	}
+	r := open(test, file, &Options{CacheBytes: 64 << 10})
+	gone := make(chan bool, 100)
+	opened := 0
+	for i := range parts {
+		n, err := r.Find(test.Context(), Path{IndexStep(int64(i))})
+		if err != nil {
+			test.Fatal(err)
+		}
+		if err := walkAll(test.Context(), n); err != nil {
+			test.Fatal(err)
+		}
+		if n.r.toc.spans.slots.Load() == nil {
+			test.Fatal("nothing is remembered")
+		}
+		opened++
+		runtime.AddCleanup(n.r.toc, func(bool) { gone <- true }, true)
+	}
+	for range 20 {
+		if runtime.GC(); len(gone) > opened/2 {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	test.Errorf("%d of %d tables were freed", len(gone), opened)
+}
+
+// manyRows is lists that have a table each.
+func manyRows(n int) []any {
+	rows := make([]any, n)
+	for i := range rows {
+		rows[i] = []any{strings.Repeat("x", 30), strings.Repeat("y", 30)}
+	}
+	return rows
 }
