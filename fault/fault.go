@@ -85,11 +85,11 @@ func (e *Error) Error() string {
 	}
 	b.WriteString(OneLine(e.Msg))
 	if e.Err != nil && (e.Msg == "" || e.Err != io.ErrUnexpectedEOF) { // that input ended is said in the message
-		cause := cause(e.Err)
-		if e.Msg != "" && cause != "" {
+		text := cause(e.Err)
+		if e.Msg != "" && text != "" {
 			b.WriteString(": ")
 		}
-		b.WriteString(cause)
+		b.WriteString(text)
 	}
 	if e.Offset >= 0 {
 		fmt.Fprintf(&b, " (offset %#x)", e.Offset)
@@ -97,8 +97,8 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// Short is the cause of a fault of bytes that end too early: so many more are expected at least, 0 where that is not known;
-// then it has no text. [errors.Is] takes it for [io.ErrUnexpectedEOF].
+// Short is the cause of a fault of bytes that end too early: so many more are expected at least, 0 where that is not
+// known; then it has no text. [errors.Is] takes it for [io.ErrUnexpectedEOF].
 type Short int64
 
 // Error says how many bytes are expected.
@@ -127,9 +127,9 @@ func (e *Error) Unwrap() []error {
 	return tree
 }
 
-// Locate fills the object, and the place where it is empty, of the outermost [*Error] in err's tree and moves its offset by base, when the
-// object is not named yet. Another error is returned as it is. It is how a package that reads bytes out of a larger
-// object gives the faults of the packages below a place in that object.
+// Locate fills the object, and the place where it is empty, of the outermost [*Error] in err's tree and moves its
+// offset by base, when the object is not named yet. Another error is returned as it is. It is how a package that reads
+// bytes out of a larger object gives the faults of the packages below a place in that object.
 func Locate(err error, object, where string, base int64) error {
 	var e *Error
 	if err == nil || !errors.As(err, &e) || e.Object != "" {
@@ -166,8 +166,8 @@ func cause(err error) string {
 	return OneLine(err.Error())
 }
 
-// OneLine is s on one line, for messages and tables: line breaks and other control characters, which a name or a key may
-// hold and which a terminal would obey, stand as \uXXXX, and bytes that are not UTF-8 as U+FFFD.
+// OneLine is s on one line, for messages and tables: line breaks and other control characters, which a name or a key
+// may hold and which a terminal would obey, stand as \uXXXX, and bytes that are not UTF-8 as U+FFFD.
 func OneLine(s string) string {
 	if utf8.ValidString(s) && strings.IndexFunc(s, isControl) < 0 {
 		return s

@@ -12,9 +12,9 @@ import (
 // Append adds parts to the combined archive in the file path (docs/format/msglc.md, "Combined archives"). It keeps its
 // codec and magic, which the options must not contradict, and its children as they are; Named must say whether it is a
 // map. The file is replaced by a new one when that is complete, so that whenever the process or the system stops, the
-// file is the old archive or the new one; it takes the room of both meanwhile. Appends to one file at the same time wait for
-// one another, by an advisory lock that ends with the process (flock). Where the system or the file system has none, they are
-// for the caller to keep apart; mostly the later one fails with [fault.Changed].
+// file is the old archive or the new one; it takes the room of both meanwhile. Appends to one file at the same time
+// wait for one another, by an advisory lock that ends with the process (flock). Where the system or the file system
+// has none, they are for the caller to keep apart; mostly the later one fails with [fault.Changed].
 //
 // Errors of the parts are those of [Combine]. A file that is missing is [fault.NotFound], one that is no combined
 // archive, or a list where a map is due, [fault.Invalid], one of another codec than the options name

@@ -372,8 +372,8 @@ func (b *tocBuilder) push(h value.Head, i int) error {
 	return nil
 }
 
-// complete ends the value [start, end) in front of chunk[i], and the containers that end with it. When no value comes to
-// the innermost container any more, it ends just that, and takes no value.
+// complete ends the value [start, end) in front of chunk[i], and the containers that end with it. When no value comes
+// to the innermost container any more, it ends just that, and takes no value.
 func (b *tocBuilder) complete(start, end int64, bits traits, i int) error {
 	b.begun, b.tags, b.chunked = false, 0, 0
 	bits |= b.size(end - start)
@@ -519,8 +519,8 @@ func (b *tocBuilder) putBlocks(f *frame, end int64) error {
 }
 
 // numericBlocks makes the list that ends, of numbers of one size, a blocks node by the numeric rule: blocks of equal
-// counts, the last one shorter, also when there is only one (docs/format/msglc.md, "Numeric arrays"). The original takes
-// the average for the size, and so makes wrong blocks of unequal items; here all items are known to be equal.
+// counts, the last one shorter, also when there is only one (docs/format/msglc.md, "Numeric arrays"). The original
+// takes the average for the size, and so makes wrong blocks of unequal items; here all items are known to be equal.
 func (b *tocBuilder) numericBlocks(f *frame, end, size int64) error {
 	b.blocks.truncate(f.bmark)
 	f.nblock = 0

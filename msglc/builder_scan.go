@@ -161,13 +161,13 @@ func (b *tocBuilder) pairs(f *frame, p []byte, i int) int {
 
 // A container that is smaller than the threshold is a leaf, whatever is in it, so nothing is lost by passing over it
 // at once. Whether it is that small shows when it is tried: a try looks at less than the threshold. None is made when
-// the container before it, in the same one, was too large. Tries go on only while those that failed have looked at fewer
-// bytes than have gone by, so that the whole work stays linear.
+// the container before it, in the same one, was too large. Tries go on only while those that failed have looked at
+// fewer bytes than have gone by, so that the whole work stays linear.
 
-// The loop is not [value.Skip], which it resembles. A leaf of thousands of bytes must not hide nesting beyond the limit, so
-// containers are counted on the way, in the third byte of a step; value.Skip has no use for that, and every reader would
-// pay for it. And a try that fails has to say how far it looked, where value.Skip says that more bytes are needed. What
-// is rare, parts of indefinite length, does go there.
+// The loop is not [value.Skip], which it resembles. A leaf of thousands of bytes must not hide nesting beyond the
+// limit, so containers are counted on the way, in the third byte of a step; value.Skip has no use for that, and every
+// reader would pay for it. And a try that fails has to say how far it looked, where value.Skip says that more bytes
+// are needed. What is rare, parts of indefinite length, does go there.
 
 // step is what passing over a value does by its first byte: advance by the low byte, add the second byte less one to
 // the values to come, add the third to the containers and tags seen.
@@ -235,8 +235,8 @@ func (b *tocBuilder) skip(p []byte, i int) int {
 // maxWaste is what tries may look at in vain before the first one that succeeds.
 const maxWaste = 64 << 10
 
-// skipContainer returns the length of the container at the start of p. It returns 0, and how far it came, when p does not
-// hold all of it, when it may be nested deeper than depth, and when something in it breaks the rules.
+// skipContainer returns the length of the container at the start of p. It returns 0, and how far it came, when p does
+// not hold all of it, when it may be nested deeper than depth, and when something in it breaks the rules.
 func skipContainer(c value.Codec, p []byte, depth int) (n, looked int) {
 	t := &steps[c]
 	pos, need, nested := 0, 1, 0

@@ -60,8 +60,8 @@ func (n Node) Keys(ctx context.Context) iter.Seq2[value.Raw, error] {
 // errStop ends an iteration whose consumer wants no more.
 var errStop = errors.New("stop")
 
-// eachOfSlice makes one pass over the list. Backwards it remembers the items of the pass, where finding one by its index
-// would be a pass of its own.
+// eachOfSlice makes one pass over the list. Backwards it remembers the items of the pass, where finding one by its
+// index would be a pass of its own.
 func (n Node) eachOfSlice(ctx context.Context, first int64, yield func(Child, error) bool) error {
 	s := n.slice
 	if first >= s.count {
@@ -133,8 +133,8 @@ func (n Node) eachOfTable(ctx context.Context, first int64, yield func(Child, er
 	}
 }
 
-// tableIter goes over the children of a node with a table. What recurses over a document holds one for each level, which
-// takes less stack than an iteration by a function.
+// tableIter goes over the children of a node with a table. What recurses over a document holds one for each level,
+// which takes less stack than an iteration by a function.
 type tableIter struct {
 	n    Node
 	c    *tocCursor

@@ -36,7 +36,7 @@ func checked(t testing.TB, p []byte, o *Options) *Reader {
 	if err != nil {
 		t.Fatalf("open: %v", err)
 	}
-	err = r.Verify(context.Background(), true, func(f Finding) {
+	err = r.Verify(context.Background(), &VerifyOptions{Deep: true}, func(f Finding) {
 		if !f.Note {
 			t.Errorf("verify: %v", f.Err)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/spilehq/spile/fault"
 	"github.com/spilehq/spile/source"
@@ -15,6 +16,7 @@ import (
 // they multiply.
 type budget struct {
 	left int64
+	from *Path   // to the node of the call, nil where it is not known
 	at   []place // of the children that are being decoded, from the node of the call down
 }
 
@@ -27,20 +29,24 @@ type place struct {
 func (b *budget) enter(c Child) { b.at = append(b.at, place{c.Index, c.Key}) }
 func (b *budget) leave()        { b.at = b.at[:len(b.at)-1] }
 
-func (b *budget) path() Path {
-	p := make(Path, len(b.at))
-	for i, at := range b.at {
-		p[i] = Child{Index: at.index, Key: at.key}.Step()
+// path is the path of the child that is being decoded, as text; "" where it is not known.
+func (b *budget) path() string {
+	if b.from == nil {
+		return ""
 	}
-	return p
+	p := slices.Clone(*b.from)
+	for _, at := range b.at {
+		p = append(p, Child{Index: at.index, Key: at.key}.Step())
+	}
+	return p.String()
 }
 
-func (n Node) budget() *budget { return &budget{left: n.r.s.obj.Size()} }
+func (n Node) budget() *budget { return &budget{left: n.r.s.obj.Size(), from: n.path} }
 
 func (b *budget) take(n Node, size int64) error {
 	if b.left -= size; b.left < 0 {
 		return n.r.locate(fault.New(fault.Corrupt, "msglc", "children overlap: more bytes to decode than the file has").
-			At(n.r.payload + n.e.start).On(b.path().String()))
+			At(n.r.payload + n.e.start).On(b.path()))
 	}
 	n.r.s.decoded.Add(size)
 	return nil
@@ -455,7 +461,11 @@ func (n Node) writeMapJSON(ctx context.Context, jw *value.JSONWriter, b *budget)
 		}
 		pairs = pairs || jw.NeedsPairs(key.Codec, key.Data)
 	}
-	if err := jw.BeginMap(pairs); err != nil {
+	begin := jw.BeginMap
+	if pairs {
+		begin = jw.BeginPairs
+	}
+	if err := begin(); err != nil {
 		return n.r.locate(err)
 	}
 	t, err := n.tableFrom(ctx, 0)

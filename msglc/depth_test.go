@@ -68,7 +68,7 @@ func deepest(t *testing.T, depth int, most uint64) {
 			},
 			"verify": func() error {
 				r := open(t, file, &Options{Limits: limits})
-				return r.Verify(t.Context(), true, func(Finding) {})
+				return r.Verify(t.Context(), &VerifyOptions{Deep: true}, func(Finding) {})
 			},
 			"salvage": func() error {
 				_, err := Salvage(t.Context(), &buffer{}, source.Memory("deep.msg", file), &WriteOptions{Limits: limits})

@@ -38,13 +38,6 @@ type known struct {
 	itemsSeen  int64
 	start, end int64
 	keys       keyTable
-	// The keys of the children that were not seen when the payload told them, and which is the last that has each.
-	behind map[string]int64
-}
-
-// allKeys reports whether every key of the node is known.
-func (k *known) allKeys(e *entry) bool {
-	return e.count <= maxTableKeys && k.next == e.count || k.behind != nil
 }
 
 func newDirectory(e *entry) *directory {
@@ -99,47 +92,72 @@ type keyTable struct {
 	used  int
 }
 
-func (k *keyTable) add(hash uint64, index int64) {
+// sameHash is how many slots there may be whose 32 bits of a hash are equal. Keys that differ share them by chance,
+// four of 16 million keys once in a hundred documents. Equal keys share them always, and as each new slot is found
+// behind those before, a hundred thousand equal keys took 8 s without a bound.
+const sameHash = 4
+
+// add adds a child. Where there is no room for one more with its hash, the last one is kept, or the first ones are.
+func (k *keyTable) add(hash uint64, index int64, last bool) {
 	if 4*(k.used+1) > 3*len(k.slots) {
 		old := k.slots
 		k.slots = make([]atomic.Uint64, max(16, 2*len(old)))
 		for i := range old {
 			if s := old[i].Load(); s != 0 {
-				k.insert(s)
+				k.insert(s, last)
 			}
 		}
 	}
-	k.insert(hash&^math.MaxUint32 | uint64(index+1))
-	k.used++
+	if k.insert(hash&^math.MaxUint32|uint64(index+1), last) {
+		k.used++
+	}
 }
 
-func (k *keyTable) insert(slot uint64) {
+// insert reports whether the slot took one that was free.
+func (k *keyTable) insert(slot uint64, last bool) bool {
 	mask := uint64(len(k.slots) - 1)
+	same := 0
+	var first *atomic.Uint64 // of the slots with the hash, the one of the first child
 	for i := slot >> 32 & mask; ; i = (i + 1) & mask {
-		if k.slots[i].Load() == 0 {
-			k.slots[i].Store(slot)
-			return
+		s := &k.slots[i]
+		was := s.Load()
+		if was == 0 {
+			s.Store(slot)
+			return true
+		}
+		if (was^slot)>>32 != 0 {
+			continue
+		}
+		if first == nil || was < first.Load() {
+			first = s
+		}
+		if same++; same == sameHash {
+			if last {
+				first.Store(slot)
+			}
+			return false
 		}
 	}
 }
 
-// candidates calls f with the index of every child whose key may have the hash.
-func (k *keyTable) candidates(hash uint64, f func(index int64) error) error {
+// candidates returns the indexes of the children whose key may have the hash. When there are sameHash of them, others
+// may have been left out.
+func (k *keyTable) candidates(hash uint64) (indexes [sameHash]int64, n int) {
 	if len(k.slots) == 0 {
-		return nil
+		return indexes, 0
 	}
 	mask := uint64(len(k.slots) - 1)
-	for i := hash >> 32 & mask; ; i = (i + 1) & mask {
+	for i := hash >> 32 & mask; n < sameHash; i = (i + 1) & mask {
 		slot := k.slots[i].Load()
 		if slot == 0 {
-			return nil
+			break
 		}
 		if (slot^hash)>>32 == 0 {
-			if err := f(int64(uint32(slot)) - 1); err != nil {
-				return err
-			}
+			indexes[n] = int64(uint32(slot)) - 1
+			n++
 		}
 	}
+	return indexes, n
 }
 
 // maxTableKeys is the number of children beyond which keys are not put into the table; lookups then pass over them.
@@ -220,7 +238,7 @@ func (r *Reader) childAt(c *tocCursor, d *directory, i int64) (int64, error) {
 		if err := r.lockGrow(c.ctx, d); err != nil {
 			return 0, err
 		}
-		err := r.extend(c, d, i, nil)
+		_, err := r.extend(c, d, i, nil)
 		d.grow.unlock()
 		if err != nil {
 			return 0, err
@@ -243,49 +261,45 @@ func (d *directory) valuesPer() int64 {
 }
 
 // extend passes over the children that were not seen yet, up to child i, or up to the first whose canonical key is
-// want, when that is not nil. d.grow is locked.
-func (r *Reader) extend(c *tocCursor, d *directory, i int64, want []byte) error {
+// want, when that is not nil, and reports whether it came to that. d.grow is locked.
+func (r *Reader) extend(c *tocCursor, d *directory, i int64, want []byte) (found bool, err error) {
 	k := *d.known.Load()
 	if k.next > i || k.next >= d.e.count {
-		return nil
+		return false, nil
 	}
 	defer func() { d.known.Store(&k) }()
 	c.seek(k.nextAt)
 	withKeys := d.e.isMap && d.e.count <= maxTableKeys
 	var canonical []byte
-	for k.next <= i && k.next < d.e.count {
+	for !found && k.next <= i && k.next < d.e.count {
 		if k.partial {
 			if err := c.skip(1); err != nil {
-				return err
+				return false, err
 			}
 		}
 		k.nextAt, k.partial = c.at(), false // a read that fails below leaves the child unseen
 		r.sampleHere(&k, c.at(), k.next)
-		found := false
 		switch {
 		case d.e.isMap && (withKeys || want != nil):
 			raw, err := c.key()
 			if err != nil {
-				return err
+				return false, err
 			}
 			canonical = canonicalKey(canonical[:0], c.codec, raw)
 			if withKeys {
-				k.keys.add(maphash.Bytes(keySeed, canonical), k.next)
+				k.keys.add(maphash.Bytes(keySeed, canonical), k.next, r.eager)
 				r.s.keep(12)
 			}
 			found = want != nil && bytes.Equal(canonical, want)
 		case d.e.isMap:
 			if err := c.skip(1); err != nil {
-				return err
+				return false, err
 			}
 		}
 		k.next++
 		k.nextAt, k.partial = c.at(), true
-		if found {
-			break
-		}
 	}
-	return nil
+	return found, nil
 }
 
 // key passes the key at the cursor and returns its bytes, valid until the cursor moves on.
@@ -310,116 +324,60 @@ func (c *tocCursor) key() ([]byte, error) {
 	return c.bytesBetween(at, c.at())
 }
 
-// find returns the index of the child with the canonical key, -1 when there is none. Of equal keys the last counts
-// (docs/format/msglc.md, "Keys"), so the first lookup comes by all keys of the node: in the table, or, where what
-// follows in the payload is short, there.
+// find returns the index of the child with the canonical key, -1 when there is none. Of equal keys the last counts in
+// a table that was checked whole at opening, whose bytes are in memory. In a longer one the first counts, so that a
+// lookup passes over nothing behind what it looks for (docs/format/msglc.md, "Keys").
 func (r *Reader) find(c *tocCursor, d *directory, want []byte) (int64, error) {
 	hash := maphash.Bytes(keySeed, want)
-	if k := d.known.Load(); k.allKeys(&d.e) {
-		return r.match(c, k, hash, want)
+	// decided reports whether more of the table would not change the answer.
+	decided := func(k *known, found int64) bool { return k.next == d.e.count || found >= 0 && !r.eager }
+	if d.e.count <= maxTableKeys {
+		k := d.known.Load()
+		if found, err := r.match(c, d, k, hash, want); err != nil || decided(k, found) {
+			return found, err
+		}
 	}
 	if err := r.lockGrow(c.ctx, d); err != nil {
 		return -1, err
 	}
 	defer d.grow.unlock()
 	if d.e.count > maxTableKeys {
-		return r.findByPass(c, d, want)
+		i, err := r.findByPass(c, d, want, d.e.count)
+		if err == nil && i >= 0 {
+			_, err = r.extend(c, d, i, nil)
+		}
+		return i, err
 	}
-	for {
-		k := d.known.Load()
-		found, err := r.match(c, k, hash, want)
-		if err != nil || k.allKeys(&d.e) {
-			return found, err
-		}
-		told := false
-		if found >= 0 {
-			if told, err = r.keysBehind(c, d); err != nil {
-				return -1, err
-			}
-		}
-		if !told {
-			if err := r.extend(c, d, d.e.count-1, want); err != nil {
-				return -1, err
-			}
-		}
+	k := d.known.Load() // another may have come by more of the table
+	if found, err := r.match(c, d, k, hash, want); err != nil || decided(k, found) {
+		return found, err
 	}
+	if !r.eager {
+		found, err := r.extend(c, d, d.e.count-1, want)
+		if !found || err != nil {
+			return -1, err
+		}
+		return d.known.Load().next - 1, nil
+	}
+	if _, err := r.extend(c, d, d.e.count-1, nil); err != nil {
+		return -1, err
+	}
+	return r.match(c, d, d.known.Load(), hash, want)
 }
 
-// match returns the last of the children that were seen that has the key.
-func (r *Reader) match(c *tocCursor, k *known, hash uint64, want []byte) (int64, error) {
-	if i, ok := k.behind[string(want)]; ok {
-		return i, nil
-	}
+// match returns the child, of those that were seen, that has the key: the one that counts when more than one has it.
+func (r *Reader) match(c *tocCursor, d *directory, k *known, hash uint64, want []byte) (int64, error) {
 	found := int64(-1)
-	err := k.keys.candidates(hash, func(i int64) error {
+	indexes, n := k.keys.candidates(hash)
+	for _, i := range indexes[:n] {
+		if found >= 0 && r.eager == (i < found) {
+			continue
+		}
 		at, from := k.nearest(i)
 		c.seek(at)
 		if err := c.skip(2 * (i - from)); err != nil {
-			return err
+			return -1, err
 		}
-		raw, err := c.key()
-		if err == nil && i > found && bytes.Equal(canonicalKey(nil, c.codec, raw), want) {
-			found = i
-		}
-		return err
-	})
-	return found, err
-}
-
-// maxTail is how much payload is read to spare a pass over the table.
-const maxTail = 64 << 10
-
-// keysBehind finds the keys of the children that were not seen yet without a pass over the node of the last that was,
-// which may be long: what follows its value in the payload are the pairs that follow it in the table. It reports whether
-// the payload told them.
-func (r *Reader) keysBehind(c *tocCursor, d *directory) (bool, error) {
-	k := *d.known.Load()
-	if !d.e.hasRange || !k.partial {
-		return false, nil
-	}
-	c.seek(k.nextAt)
-	e, err := c.entry(d.e.start, d.e.end)
-	if err != nil || e.whole || !e.hasRange || d.e.end-e.end > maxTail {
-		return false, err
-	}
-	behind := make(map[string]int64)
-	if e.end < d.e.end {
-		p, err := r.read(c.ctx, e.end, d.e.end)
-		if err != nil {
-			return false, err
-		}
-		s := value.NewScanner(r.h.codec, p, r.s.limits)
-		var canonical []byte
-		for i := k.next; i < d.e.count; i++ {
-			raw, err := s.Raw()
-			if err != nil || s.Kind == value.End {
-				return false, nil
-			}
-			canonical = canonicalKey(canonical[:0], r.h.codec, raw)
-			behind[string(canonical)] = i
-			r.s.keep(int64(len(canonical)) + 48)
-			if s.Skip() != nil {
-				return false, nil
-			}
-		}
-		// A map of indefinite length ends with a break.
-		rest := int64(len(p)) - s.Offset()
-		if rest > 1 || rest == 1 && (r.h.codec != value.CBOR || p[len(p)-1] != cborBreak) {
-			return false, nil
-		}
-	} else if k.next < d.e.count {
-		return false, nil
-	}
-	k.behind = behind
-	d.known.Store(&k)
-	return true, nil
-}
-
-// findByPass looks for a key among more children than the key table takes.
-func (r *Reader) findByPass(c *tocCursor, d *directory, want []byte) (int64, error) {
-	found := int64(-1)
-	c.seek(d.e.children)
-	for i := range d.e.count {
 		raw, err := c.key()
 		if err != nil {
 			return -1, err
@@ -427,14 +385,32 @@ func (r *Reader) findByPass(c *tocCursor, d *directory, want []byte) (int64, err
 		if bytes.Equal(canonicalKey(nil, c.codec, raw), want) {
 			found = i
 		}
+	}
+	if found < 0 && n == sameHash {
+		return r.findByPass(c, d, want, k.next)
+	}
+	return found, nil
+}
+
+// findByPass looks for a key among the first children of a node, where the key table does not tell.
+func (r *Reader) findByPass(c *tocCursor, d *directory, want []byte, among int64) (int64, error) {
+	found := int64(-1)
+	c.seek(d.e.children)
+	for i := range among {
+		raw, err := c.key()
+		if err != nil {
+			return -1, err
+		}
+		if bytes.Equal(canonicalKey(nil, c.codec, raw), want) {
+			if found = i; !r.eager {
+				break
+			}
+		}
 		if err := c.skip(1); err != nil {
 			return -1, err
 		}
 	}
-	if found < 0 {
-		return -1, nil
-	}
-	return found, r.extend(c, d, found, nil)
+	return found, nil
 }
 
 // blockOf returns the block that holds item i of a blocks node: its range, and the number of items in front of it. The
@@ -474,7 +450,8 @@ func searchLast(list []int64, x int64) int {
 	return lo
 }
 
-// extendBlocks passes over the blocks that were not seen yet, until item i is among them, and returns what is known then.
+// extendBlocks passes over the blocks that were not seen yet, until item i is among them, and returns what is known
+// then.
 func (r *Reader) extendBlocks(c *tocCursor, d *directory, i int64) (*known, error) {
 	if k := d.known.Load(); k.next == d.e.count || k.itemsSeen > i {
 		return k, nil

@@ -148,7 +148,7 @@ func ExampleReader_Verify() {
 	r := openSample(ctx)
 	defer r.Close()
 	findings := 0
-	err := r.Verify(ctx, true, func(f msglc.Finding) {
+	err := r.Verify(ctx, &msglc.VerifyOptions{Deep: true}, func(f msglc.Finding) {
 		fmt.Println(f.Err)
 		findings++
 	})

@@ -8,10 +8,10 @@ import (
 )
 
 // Extract writes the value of a node as an archive of its own, by copying its bytes; the codec is that of the node. A
-// node of the table of contents keeps the part of the table below it, with its positions moved, so threshold and trivial
-// size of the options do not matter there. The root and a child archive are copied whole, prefix and all. A value
-// inside a leaf becomes a leaf. The items of a blocks node get an array header of the shortest form, and so do those of
-// a slice, which gets a table of its own.
+// node of the table of contents keeps the part of the table below it, with its positions moved, so threshold and
+// trivial size of the options do not matter there. The root and a child archive are copied whole, prefix and all. A
+// value inside a leaf becomes a leaf. The items of a blocks node get an array header of the shortest form, and so do
+// those of a slice, which gets a table of its own.
 //
 // The bytes of a leaf are checked to be one value, those of other nodes are not: the copy is as right as the
 // original. A combined node that has no archive of its own, and a slice with a combined archive among its items or with one

@@ -23,7 +23,8 @@ func extracted(t testing.TB, n Node, o *WriteOptions) []byte {
 	return b
 }
 
-// TestExtractEverything takes every node of documents out, and what is inside leaves, and compares it with the original.
+// TestExtractEverything takes every node of documents out, and what is inside leaves, and compares it with the
+// original.
 func TestExtractEverything(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawSettings(t)
@@ -74,7 +75,7 @@ func extractBelow(t *rapid.T, n Node, left *int) {
 	if err != nil {
 		t.Fatalf("open: %v", err)
 	}
-	r.Verify(ctx, true, func(f Finding) {
+	r.Verify(ctx, &VerifyOptions{Deep: true}, func(f Finding) {
 		if !f.Note && !errors.Is(f.Err, fault.Conflict) && !errors.Is(f.Err, fault.Corrupt) {
 			t.Fatalf("verify: %v", f.Err)
 		}

@@ -83,7 +83,7 @@ func TestContextEnds(t *testing.T) {
 	_, find := r.Find(ctx, SplitPath("1/2"))
 	_, whole := r.Root().Value(ctx)
 	for name, err := range map[string]error{
-		"find": find, "value": whole, "verify": r.Verify(ctx, true, func(f Finding) { t.Error(f.Err) }),
+		"find": find, "value": whole, "verify": r.Verify(ctx, &VerifyOptions{Deep: true}, func(f Finding) { t.Error(f.Err) }),
 	} {
 		if !errors.Is(err, context.Canceled) || !strings.HasPrefix(err.Error(), "msglc: test.msg: ") {
 			t.Errorf("%s: error %v", name, err)

@@ -160,7 +160,7 @@ func TestVerifyDeep(test *testing.T) {
 		test.Run(name, func(test *testing.T) {
 			r := open(test, withTOC(test, c.payload, c.toc), nil)
 			var found []string
-			if err := r.Verify(test.Context(), true, func(f Finding) { found = append(found, f.Err.Error()) }); err != nil {
+			if err := r.Verify(test.Context(), &VerifyOptions{Deep: true}, func(f Finding) { found = append(found, f.Err.Error()) }); err != nil {
 				test.Fatal(err)
 			}
 			all := strings.Join(found, "\n")
@@ -177,7 +177,7 @@ func TestVerifyDeep(test *testing.T) {
 func TestVerifySaysPickle(test *testing.T) {
 	file := dumps(test, []any{append([]byte("\x80\x04\x95cnumpy.core.multiarray\n_reconstruct"), 0)}, nil)
 	notes := 0
-	err := open(test, file, nil).Verify(test.Context(), true, func(f Finding) {
+	err := open(test, file, nil).Verify(test.Context(), &VerifyOptions{Deep: true}, func(f Finding) {
 		if !f.Note {
 			test.Error(f.Err)
 		}
@@ -202,7 +202,7 @@ func TestOverlap(test *testing.T) {
 	r := open(test, file, nil)
 	for _, deep := range []bool{false, true} {
 		findings := 0
-		if err := r.Verify(test.Context(), deep, func(f Finding) { findings++ }); err != nil || findings != 1 {
+		if err := r.Verify(test.Context(), &VerifyOptions{Deep: deep}, func(f Finding) { findings++ }); err != nil || findings != 1 {
 			test.Errorf("verify, deep %v: %d findings, error %v", deep, findings, err)
 		}
 	}
@@ -262,7 +262,7 @@ func FuzzOpen(f *testing.F) {
 			}
 			touchAll(t.Context(), r.Root(), 3)
 			findings := 0
-			r.Verify(t.Context(), true, func(f Finding) {
+			r.Verify(t.Context(), &VerifyOptions{Deep: true}, func(f Finding) {
 				if !f.Note {
 					findings++
 				}
@@ -360,7 +360,7 @@ func TestVerifySidecar(test *testing.T) {
 			test.Fatal(err)
 		}
 		var found []string
-		if err := r.Verify(test.Context(), false, func(f Finding) { found = append(found, f.Err.Error()) }); err != nil {
+		if err := r.Verify(test.Context(), nil, func(f Finding) { found = append(found, f.Err.Error()) }); err != nil {
 			test.Fatal(err)
 		}
 		if all := strings.Join(found, "\n"); change != strings.Contains(all, "plain.toc: table of contents has the hash") {
@@ -377,7 +377,7 @@ func TestVerifyIndefinite(test *testing.T) {
 		"map": append(append([]byte{0xbf, 0x61, 'a'}, list...), 0xff),
 	} {
 		r := open(test, archiveOf(test, payload, &WriteOptions{Codec: value.CBOR, Threshold: 40}), nil)
-		if err := r.Verify(test.Context(), true, func(f Finding) { test.Errorf("%s: %v", name, f.Err) }); err != nil {
+		if err := r.Verify(test.Context(), &VerifyOptions{Deep: true}, func(f Finding) { test.Errorf("%s: %v", name, f.Err) }); err != nil {
 			test.Error(err)
 		}
 	}

@@ -271,7 +271,7 @@ func TestSidecar(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		return r.Verify(ctx, true, func(f Finding) {
+		return r.Verify(ctx, &VerifyOptions{Deep: true}, func(f Finding) {
 			if !f.Note {
 				t.Error(f.Err)
 			}

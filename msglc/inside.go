@@ -100,7 +100,7 @@ func (n Node) surplus(used int64) error {
 }
 
 // indexInside finds item i of a list by scanning; a negative i was made positive before.
-func (n Node) indexInside(ctx context.Context, i int64) (Node, error) {
+func (n Node) indexInside(ctx context.Context, i int64, text string) (Node, error) {
 	n, err := n.loaded(ctx)
 	if err != nil {
 		return n, err
@@ -113,7 +113,7 @@ func (n Node) indexInside(ctx context.Context, i int64) (Node, error) {
 		return n, err
 	}
 	if s.Len >= 0 && i >= int64(s.Len) {
-		return n, n.noIndex(i, int64(s.Len))
+		return n, n.noIndex(i, text, int64(s.Len))
 	}
 	for k := int64(0); ; k++ {
 		from := s.Offset()
@@ -121,7 +121,7 @@ func (n Node) indexInside(ctx context.Context, i int64) (Node, error) {
 			return n, n.scanFault(err)
 		}
 		if s.Kind == value.End {
-			return n, n.noIndex(i, k)
+			return n, n.noIndex(i, text, k)
 		}
 		if k == i {
 			return n.at(from, s.Offset()), nil

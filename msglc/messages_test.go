@@ -47,6 +47,34 @@ func TestOverlapSaysWhere(test *testing.T) {
 			test.Errorf("%s: %v", name, err)
 		}
 	}
+	// The path counts from the root of the document where that is known, and is left out where it is not.
+	n, err := r.Find(test.Context(), SplitPath("list"))
+	if err != nil {
+		test.Fatal(err)
+	}
+	again, err := r.Root().Find(test.Context(), nil)
+	if err != nil {
+		test.Fatal(err)
+	}
+	if again, err = again.Find(test.Context(), SplitPath("list")); err != nil {
+		test.Fatal(err)
+	}
+	for _, n := range []Node{n, again} {
+		_, value := n.Value(test.Context())
+		for name, err := range map[string]error{"value": value, "json": n.WriteJSON(test.Context(), io.Discard, nil, nil)} {
+			if f, ok := errors.AsType[*fault.Error](err); !ok || !strings.HasPrefix(f.Where, "list/") {
+				test.Errorf("%s below the root: %v", name, err)
+			}
+		}
+	}
+	for child, err := range r.Root().Children(test.Context()) {
+		if err == nil && string(child.Key.Data) == "\xa4list" {
+			_, err = child.Node.Value(test.Context())
+			if f, ok := errors.AsType[*fault.Error](err); !ok || f.Where != "" || f.Offset <= 0 {
+				test.Errorf("a child: %v", err)
+			}
+		}
+	}
 }
 
 func TestTruncatedText(test *testing.T) {

@@ -82,8 +82,8 @@ func TestMixed(test *testing.T) {
 	}
 }
 
-// TestExtractBelowMixed takes a node out that lists an archive: within its range the archive comes along, outside it the
-// copy would lead nowhere.
+// TestExtractBelowMixed takes a node out that lists an archive: within its range the archive comes along, outside it
+// the copy would lead nowhere.
 func TestExtractBelowMixed(test *testing.T) {
 	child := dumps(test, ints(1, 2), nil)
 	inner := append([]byte{0x92, 0x07}, child...)

@@ -1,8 +1,10 @@
 package msglc
 
 import (
+	"cmp"
 	"context"
 	"io"
+	"strconv"
 
 	"github.com/spilehq/spile/fault"
 	"github.com/spilehq/spile/source"
@@ -18,6 +20,7 @@ type Node struct {
 	data  []byte // the bytes of the value, when they are in memory
 	peek  []byte // its first bytes, see Peek
 	slice *sliceOf
+	path  *Path // from the root of the document, for messages; nil where it is not known
 }
 
 // sliceOf is the list of the items from, from+step, … of a list.
@@ -34,7 +37,13 @@ type Child struct {
 }
 
 // Root returns the root node.
-func (r *Reader) Root() Node { return Node{r: r, e: r.root} }
+func (r *Reader) Root() Node {
+	n := Node{r: r, e: r.root}
+	if r.combineDepth == 0 {
+		n.path = &r.noPath
+	}
+	return n
+}
 
 // resolve goes from a child archive to its root.
 func (n Node) resolve(ctx context.Context) (Node, error) {
@@ -43,7 +52,7 @@ func (n Node) resolve(ctx context.Context) (Node, error) {
 		if err != nil {
 			return n, n.r.locate(err)
 		}
-		n = sub.Root()
+		n = Node{r: sub, e: sub.root, path: n.path}
 	}
 	return n, nil
 }
@@ -275,12 +284,17 @@ func (n Node) Len(ctx context.Context) (int64, error) {
 // Index returns item i of a list, counted from the end when it is negative. An index outside the list is
 // [fault.NotFound], found without reading the items; a node that is no list is [fault.Invalid].
 func (n Node) Index(ctx context.Context, i int64) (Node, error) {
+	return n.index(ctx, i, "")
+}
+
+// index is Index by a text, which errors show unless it is "": it may be a number that does not fit into i.
+func (n Node) index(ctx context.Context, i int64, text string) (Node, error) {
 	n, kind, err := n.enter(ctx)
 	if err != nil {
 		return n, err
 	}
 	if kind != value.Array {
-		return n, n.invalid("index %d into a %s", i, kind)
+		return n, n.invalid("index %s into a %s", cmp.Or(text, strconv.FormatInt(i, 10)), kind)
 	}
 	// Only what needs the length asks for it: an index from the end, and one that was not found.
 	if i < 0 || n.slice != nil || n.e.children != 0 && n.e.form != Blocks {
@@ -289,7 +303,7 @@ func (n Node) Index(ctx context.Context, i int64) (Node, error) {
 			return n, err
 		}
 		if i < -count || i >= count {
-			return n, n.noIndex(i, count)
+			return n, n.noIndex(i, text, count)
 		}
 		if i < 0 {
 			i += count
@@ -299,15 +313,15 @@ func (n Node) Index(ctx context.Context, i int64) (Node, error) {
 	case n.slice != nil:
 		return n.slice.list.Index(ctx, n.slice.from+i*n.slice.step)
 	case n.e.form == Blocks:
-		return n.blockItem(ctx, i)
+		return n.blockItem(ctx, i, text)
 	case n.e.children != 0:
 		return n.child(ctx, i)
 	}
-	return n.indexInside(ctx, i)
+	return n.indexInside(ctx, i, text)
 }
 
-func (n Node) noIndex(i, count int64) error {
-	return fault.New(fault.NotFound, "msglc", "index %d in a list of %d", i, count).In(n.r.s.obj.Name())
+func (n Node) noIndex(i int64, text string, count int64) error {
+	return fault.New(fault.NotFound, "msglc", "index %s in a list of %d", cmp.Or(text, strconv.FormatInt(i, 10)), count).In(n.r.s.obj.Name())
 }
 
 // child makes child i of a node with a table.
@@ -323,7 +337,7 @@ func (n Node) child(ctx context.Context, i int64) (Node, error) {
 }
 
 // blockItem finds the block that holds an item, reads it and passes the items in front.
-func (n Node) blockItem(ctx context.Context, i int64) (Node, error) {
+func (n Node) blockItem(ctx context.Context, i int64, text string) (Node, error) {
 	d := n.r.directory(&n.e)
 	c := n.r.cursor(ctx, 0)
 	k, err := n.r.extendBlocks(c, d, i)
@@ -331,7 +345,7 @@ func (n Node) blockItem(ctx context.Context, i int64) (Node, error) {
 		return n, n.r.locate(err)
 	}
 	if i >= k.itemsSeen {
-		return n, n.noIndex(i, k.itemsSeen)
+		return n, n.noIndex(i, text, k.itemsSeen)
 	}
 	b, err := n.r.blockOf(c, d, k, i)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -238,12 +239,17 @@ func (r *Reader) Find(ctx context.Context, p Path) (Node, error) {
 
 // Find follows a path from the node, see [Reader.Find].
 func (n Node) Find(ctx context.Context, p Path) (Node, error) {
+	path := n.path
 	for i, s := range p {
 		next, err := n.Step(ctx, s)
 		if err != nil {
 			return n, onPath(err, p[:i+1])
 		}
 		n = next
+	}
+	if n.path = path; path != nil && len(p) > 0 {
+		full := slices.Concat(*path, p)
+		n.path = &full
 	}
 	return n.resolve(ctx)
 }
@@ -339,13 +345,7 @@ func (n Node) stepText(ctx context.Context, text string) (Node, error) {
 		if !ok {
 			return bad()
 		}
-		next, err := n.Index(ctx, i)
-		if e, ok := err.(*fault.Error); ok && errors.Is(err, fault.NotFound) && (i == math.MaxInt64 || i == math.MinInt64) {
-			c := *e
-			c.Msg = strings.Replace(c.Msg, strconv.FormatInt(i, 10), text, 1) // what was written, which may not fit into i
-			err = &c
-		}
-		return next, err
+		return n.index(ctx, i, text)
 	case 2:
 		parts = []string{parts[0], "", parts[1]}
 	case 3:

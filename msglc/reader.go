@@ -38,8 +38,8 @@ type Options struct {
 	// MaxValue is the length in bytes of the longest value that is read into memory at once; 0: DefaultMaxValue.
 	MaxValue int64
 	// CacheBytes bounds what is remembered by the reader and the archives in it: half of it leaves and blocks (none of
-	// more than a 64th of half of it), a quarter pages of tables of contents, 2 MiB at least, and a quarter the places of nodes and
-	// child archives. 0: DefaultCacheBytes; negative: nothing but the pages is remembered.
+	// more than a 64th of half of it), a quarter pages of tables of contents, 2 MiB at least, and a quarter the places of
+	// nodes and child archives. 0: DefaultCacheBytes; negative: nothing but the pages is remembered.
 	CacheBytes int64
 	// NoFastLoading makes the full value of a list or map always come child by child.
 	NoFastLoading bool
@@ -62,6 +62,7 @@ type Reader struct {
 	archives     bool   // it was, and lists archives
 	head         []byte // the archive from start on, when all of it came with the first read
 	combineDepth int
+	noPath       Path // of the root
 
 	dirs     sync.Map // position of a node in the table -> *directory
 	recent   [recentDirs]atomic.Pointer[directory]
@@ -125,6 +126,7 @@ func (o *Options) shared(obj source.Object) (s *shared, err error) {
 	if s.cacheBytes > 0 {
 		s.cache = newRangeCache(s.cacheBytes / 2)
 	}
+	s.pages.keep = s.keep
 	s.pages.bound = max(2*maxTOCRun, int(s.cacheBytes/4/tocPageSize))
 	if o.Codec > value.CBOR {
 		return nil, fault.New(fault.Invalid, "msglc", "unknown codec %d", o.Codec)
@@ -204,8 +206,8 @@ func OpenSidecar(ctx context.Context, payload, sidecar source.Object, o *Options
 	return r, nil
 }
 
-// keep counts bytes that directories and child archives take, of all the archives of a reader. Past their quarter of the
-// bound all is forgotten: simple, and rare enough not to matter.
+// keep counts bytes that directories and child archives take, of all the archives of a reader. Past their quarter of
+// the bound all is forgotten: simple, and rare enough not to matter.
 func (s *shared) keep(n int64) {
 	if s.kept.Add(n) > s.cacheBytes/4 {
 		s.kept.Store(0)
@@ -420,9 +422,11 @@ func (r *Reader) read(ctx context.Context, start, end int64) ([]byte, error) {
 // directoryCost is about what an empty directory takes, its place in the map included.
 const directoryCost = 600
 
-// recentDirs is how many directories are found without the map, those of the outer nodes of a document mostly: all reads
-// go through these, and the map is slower.
-const recentDirs = 16
+// recentDirs is how many directories are found without the map, those of the outer nodes of a document mostly: all
+// reads go through these, and the map is slower.
+const recentDirs = 1 << recentBits
+
+const recentBits = 4
 
 // directory returns what is known of the children of a node.
 func (r *Reader) directory(e *entry) *directory {
@@ -430,7 +434,7 @@ func (r *Reader) directory(e *entry) *directory {
 		return newDirectory(e)
 	}
 	r.forget()
-	slot := &r.recent[uint64(e.at)*0x9e3779b97f4a7c15>>60]
+	slot := &r.recent[uint64(e.at)*0x9e3779b97f4a7c15>>(64-recentBits)]
 	if d := slot.Load(); d != nil && d.e.at == e.at {
 		return d
 	}

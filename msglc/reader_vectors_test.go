@@ -142,7 +142,7 @@ func testVector(t *testing.T, v *vector, file []byte, o *Options) {
 			t.Errorf("child %v: raw data of %d bytes differs", child.Name, len(raw))
 		}
 	}
-	if err := r.Verify(t.Context(), true, func(f Finding) {
+	if err := r.Verify(t.Context(), &VerifyOptions{Deep: true}, func(f Finding) {
 		if !f.Note && v.Name != "stream_duplicate_keys" {
 			t.Errorf("verify: %v", f.Err)
 		}
@@ -224,7 +224,7 @@ func TestVectorsRefused(t *testing.T) {
 			if v.OpenError == "data" && err == nil {
 				_, err = r.Root().Value(t.Context())
 				findings := 0
-				r.Verify(t.Context(), true, func(f Finding) { findings++ })
+				r.Verify(t.Context(), &VerifyOptions{Deep: true}, func(f Finding) { findings++ })
 				if findings == 0 {
 					t.Error("verify finds nothing")
 				}

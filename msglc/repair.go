@@ -13,8 +13,8 @@ import (
 // Repair makes a new archive of one whose payload is whole, whatever its header and its table of contents say, or of a
 // plain value without either. The payload is what it is found to be by a pass over it; its bytes are kept, the table is
 // made anew with the options. An object that begins with the magic of the options is an archive; another magic is
-// refused, not guessed, unless [WriteOptions.AnyMagic] takes whatever stands there. The codec is that of the options, else that of a good header, else the one whose rules the bytes
-// follow.
+// refused, not guessed, unless [WriteOptions.AnyMagic] takes whatever stands there. The codec is that of the options,
+// else that of a good header, else the one whose rules the bytes follow.
 //
 // A combined archive gets a new header; its parts are kept as they are. When its table of contents cannot be read, the
 // names of its parts are lost, and Repair refuses.
@@ -315,7 +315,7 @@ func (w *wreck) children() (c combiner, ok bool, err error) {
 	}
 	for {
 		h, err := w.childAt(c.size)
-		if errors.Is(err, fault.Corrupt) || errors.Is(err, fault.Invalid) || errors.Is(err, fault.UnsupportedVersion) {
+		if unlike(err) {
 			break
 		} else if err != nil {
 			return c, false, err
@@ -362,9 +362,29 @@ func (w *wreck) readParts() (isMap bool, entries []combinedEntry, err error) {
 	return readCombined(w.ctx, w.obj, w.start+w.h.tocStart, w.h, w.s)
 }
 
-// unlike reports whether an error says that the bytes are not what was looked for. Others are errors of reading.
+// unlike reports whether an error says that the bytes are not what was looked for. Others are errors of reading, a
+// budget of the source among them.
 func unlike(err error) bool {
-	return errors.Is(err, fault.Corrupt) || errors.Is(err, fault.Invalid) || errors.Is(err, fault.Limit) || err == io.ErrUnexpectedEOF
+	if err == errUseless || err == io.ErrUnexpectedEOF {
+		return true
+	}
+	e, ok := errors.AsType[*fault.Error](err)
+	if !ok || e.Package != "msglc" && e.Package != "value" {
+		return false
+	}
+	switch e.Class {
+	case fault.Corrupt, fault.Invalid, fault.Limit, fault.UnsupportedVersion, fault.UnsupportedCodec:
+		return true
+	}
+	return false
+}
+
+// reading returns an error of reading, nil for one of the bytes.
+func reading(err error) error {
+	if unlike(err) {
+		return nil
+	}
+	return err
 }
 
 // refuseMixed refuses an archive whose table is intact and lists archives among the nodes of values: its payload is no
@@ -382,10 +402,7 @@ func (w *wreck) refuseMixed() error {
 	}
 	c := r.cursor(w.ctx, 0)
 	if err := c.walkTOC(w.h.tocStart, r.s.depth, nil); err != nil {
-		if unlike(err) {
-			return nil
-		}
-		return err
+		return reading(err)
 	}
 	if c.archives {
 		return fault.New(fault.Invalid, "msglc", "table of contents with archives among the nodes of values; take out the parts by their paths").At(w.start + w.h.tocStart)
@@ -393,7 +410,8 @@ func (w *wreck) refuseMixed() error {
 	return nil
 }
 
-// reader returns a reader of the payload by the table that the header names, nil when it names none. Its root is not read.
+// reader returns a reader of the payload by the table that the header names, nil when it names none. Its root is not
+// read.
 func (w *wreck) reader() (*Reader, error) {
 	h := w.h
 	if !w.archive || !w.headerOK || h.tocStart > w.size || h.tocSize > w.size-h.tocStart {

@@ -55,10 +55,10 @@ type CutContainer struct {
 
 // Salvage makes an archive of what is whole in a truncated or damaged one, or in a plain value: every complete value
 // before the break. The containers that are open at the break are closed: an array has its complete items, a map its
-// complete pairs, and their counts are made right. Behind a break, values are kept where an intact table of contents says
-// where they are and they fill their range; without one nothing is looked at there, since without what stands in front
-// of them bytes can mean anything. Text that is not UTF-8 is kept as it is and reported. What is found of the object is
-// as with [Repair].
+// complete pairs, and their counts are made right. Behind a break, values are kept where an intact table of contents
+// says where they are and they fill their range; without one nothing is looked at there, since without what stands in
+// front of them bytes can mean anything. Text that is not UTF-8 is kept as it is and reported. What is found of the
+// object is as with [Repair].
 //
 // A combined archive keeps its parts, each salvaged by itself, and of those at one offset the first. When its table of
 // contents is lost, so are the names of the parts: they become a list.
@@ -301,7 +301,7 @@ func (w *wreck) salvagePart(dst part, start, end int64, r *SalvageReport, up *tr
 	if err == nil && !sub.archive {
 		err = fault.New(fault.Corrupt, "msglc", "no msglc archive").At(0)
 	}
-	if errors.Is(err, fault.Corrupt) || errors.Is(err, fault.UnsupportedVersion) || errors.Is(err, fault.Invalid) {
+	if unlike(err) {
 		return nothing(fault.Locate(err, w.obj.Name(), "", w.start+start))
 	} else if err != nil {
 		return err

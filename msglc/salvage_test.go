@@ -16,8 +16,8 @@ import (
 	"github.com/spilehq/spile/value"
 )
 
-// salvageTwin is the plain twin of Salvage: it returns what is left of the value at the start of p, encoded, the bytes it
-// takes when it is whole, else 0. Nothing left is nil.
+// salvageTwin is the plain twin of Salvage: it returns what is left of the value at the start of p, encoded, the bytes
+// it takes when it is whole, else 0. Nothing left is nil.
 func salvageTwin(c value.Codec, p []byte) (kept []byte, size int) {
 	if n, err := value.Skip(c, p, 1, value.Limits{}); err == nil {
 		return p[:n], n

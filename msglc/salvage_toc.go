@@ -4,24 +4,20 @@ import (
 	"errors"
 	"io"
 	"strconv"
-	"unicode/utf8"
 
-	"github.com/spilehq/spile/fault"
-	"github.com/spilehq/spile/source"
 	"github.com/spilehq/spile/value"
 )
 
-// A payload that breaks in the middle may have its table of contents whole. Then what follows the break is not lost: the
-// table says where values start and end, and a value that fills its range is taken for whole. What has a node is kept or
-// lost by its node; of a leaf that is broken, what comes before the break in it.
+// A payload that breaks in the middle may have its table of contents whole. Then what follows the break is not lost:
+// the table says where values start and end, and a value that fills its range is taken for whole. What has a node is
+// kept or lost by its node; of a leaf that is broken, what comes before the break in it.
 
 // tocSalvage goes over a payload by its table of contents: once to look, once to write.
 type tocSalvage struct {
-	w    *wreck
-	r    *Reader // of the payload as the header and the table have it
-	win  *window
-	rep  *SalvageReport
-	last int64 // end of the value before: no byte is in two
+	w   *wreck
+	r   *Reader // of the payload as the header and the table have it
+	win *window
+	rep *SalvageReport
 	// What is not as the table says, by the position of the node or block in the table.
 	broken map[int64]verdict
 	kept   map[int64]int64 // children or items that are kept of a node
@@ -48,32 +44,35 @@ func (w *wreck) byTable(c value.Codec) (*tocSalvage, error) {
 	if err != nil || r == nil || h.codec != c {
 		return nil, err
 	}
-	useful := func(err error) error { // an error of reading
-		if err == errUseless || errors.Is(err, fault.Corrupt) || errors.Is(err, fault.Limit) {
-			return nil
-		}
-		return err
-	}
-	last := int64(0)
+	end := int64(0) // of the leaf or block before: no byte is in two
 	cur := r.cursor(w.ctx, 0)
 	err = cur.walkTOC(h.tocStart, r.s.depth, func(e *entry, _ []byte) error {
 		if e.isArchive() || e.form == Combined || (e.form == List || e.form == Map) && !e.hasRange {
 			return errUseless
 		}
-		if e.form == Leaf {
-			if e.start < last {
-				return errUseless
+		start, behind := e.start, e.end
+		switch e.form {
+		case Leaf:
+		case Blocks:
+			var err error
+			if _, start, behind, err = r.cursor(w.ctx, 0).checkBlocks(e); err != nil {
+				return err
 			}
-			last = e.end
+		default:
+			return nil
 		}
+		if start < end {
+			return errUseless
+		}
+		end = behind
 		return nil
 	})
-	if err != nil {
-		return nil, useful(err)
+	if err == nil {
+		cur.seek(0)
+		r.root, err = cur.entry(0, h.tocStart)
 	}
-	cur.seek(0)
-	if r.root, err = cur.entry(0, h.tocStart); err != nil {
-		return nil, useful(err)
+	if err != nil {
+		return nil, reading(err)
 	}
 	if r.root.form == Leaf || r.root.hasRange && (r.root.start != 0 || r.root.end != h.tocStart) {
 		return nil, nil
@@ -189,14 +188,11 @@ func (t *tocSalvage) lookBlocks(e *entry, path *trail) error {
 		if err != nil {
 			return err
 		}
-		if start < t.last {
-			return errUseless
-		}
-		from, t.last = end, end
+		from = end
 		whole, size, err := t.wholeItems(start, end, n)
 		if whole == n && size == end-start {
 			err = t.lookText(start, end, path)
-		} else if err == nil || errors.Is(err, fault.Corrupt) || err == io.ErrUnexpectedEOF {
+		} else if reading(err) == nil {
 			if size < end-start && whole == n { // bytes behind the last item: none of them can be trusted to be the right ones
 				whole, size = 0, 0
 			}
@@ -242,37 +238,25 @@ func (t *tocSalvage) wholeItems(start, end, n int64) (items, size int64, err err
 	return items, size, nil
 }
 
-// lookText reports the first text in a payload range that is not UTF-8.
+// lookText reports the first text in a payload range, of whole values, that is not UTF-8.
 func (t *tocSalvage) lookText(start, end int64, path *trail) error {
-	s, err := t.win.scan(start, end)
-	if err != nil {
-		return err
+	s := newTextScan(t.r.h.codec, start)
+	for at := start; at < end && s.bad < 0; {
+		p, err := t.win.bytes(at, min(end, at+copyBuffer))
+		if err != nil {
+			return err
+		}
+		s.take(p)
+		at += int64(len(p))
 	}
-	at, err := badText(s)
-	if err == nil && at >= 0 {
-		t.rep.add(Break{Offset: t.w.start + start + at, Path: path.path(), Err: t.w.notUTF8(start + at)})
+	if s.bad >= 0 {
+		t.rep.add(Break{Offset: t.w.start + s.bad, Path: path.path(), Err: t.w.notUTF8(s.bad)})
 	}
-	return err
+	return nil
 }
 
 func (w *wreck) notUTF8(pos int64) error {
 	return w.corrupt(pos, "text that is not UTF-8; it is kept as it is")
-}
-
-// badText returns the offset of the first text that is not UTF-8 among the values of a scanner, -1 when there is none.
-func badText(s *value.Scanner) (int64, error) {
-	for {
-		switch err := s.Next(); {
-		case err == io.EOF:
-			return -1, nil
-		case errors.Is(err, fault.Corrupt), errors.Is(err, fault.Limit):
-			return -1, nil // what breaks is said elsewhere
-		case err != nil:
-			return -1, err
-		case s.Kind == value.String && !utf8.Valid(s.Data):
-			return s.Start(), nil
-		}
-	}
 }
 
 // write writes what is kept of a node.
@@ -358,8 +342,8 @@ func (t *tocSalvage) writeRange(out *Writer, at, start, end int64) error {
 	return err
 }
 
-// salvageByTable writes an archive of what is whole by the table of contents. It reports false, and has written nothing,
-// when the table is of no use.
+// salvageByTable writes an archive of what is whole by the table of contents. It reports false, and has written
+// nothing, when the table is of no use.
 func (w *wreck) salvageByTable(dst Target, c value.Codec, r *SalvageReport, up *trail) (bool, error) {
 	t, err := w.byTable(c)
 	if err != nil || t == nil {
@@ -369,10 +353,7 @@ func (w *wreck) salvageByTable(dst Target, c value.Codec, r *SalvageReport, up *
 	t.rep = r
 	if _, err := t.look(&t.r.root, up); err != nil {
 		*r = was
-		if err == errUseless || errors.Is(err, fault.Corrupt) {
-			err = nil
-		}
-		return false, err
+		return false, reading(err)
 	}
 	if len(r.Breaks) == len(was.Breaks) && r.Unlisted == was.Unlisted {
 		// All that has a node is whole, so what breaks is a head or a key, which the table has too.
@@ -390,8 +371,18 @@ func (w *wreck) salvageByTable(dst Target, c value.Codec, r *SalvageReport, up *
 	return true, out.Close()
 }
 
-// badText returns the position of the first text that is not UTF-8 in the first bytes of a payload, -1 when there is none.
+// badText returns the position of the first text that is not UTF-8 in the first bytes of a payload, in which a survey
+// found nothing wrong; -1 when there is none.
 func (w *wreck) badText(c value.Codec, end int64) (int64, error) {
-	in := source.NewReader(w.ctx, w.obj, w.start, end, copyBuffer)
-	return badText(value.NewStream(c, in, end, w.s.limits))
+	s := newTextScan(c, 0)
+	err := eachChunk(w.ctx, w.obj, w.start, end, func(p []byte) error {
+		if s.take(p); s.bad >= 0 {
+			return errStop
+		}
+		return nil
+	})
+	if err == errStop {
+		err = nil
+	}
+	return s.bad, err
 }

@@ -19,7 +19,7 @@ func salvaged(t *testing.T, file []byte, o *WriteOptions) (*Reader, SalvageRepor
 		t.Fatal(err)
 	}
 	r := open(t, out, nil)
-	if err := r.Verify(t.Context(), true, func(f Finding) {
+	if err := r.Verify(t.Context(), &VerifyOptions{Deep: true}, func(f Finding) {
 		if !strings.Contains(f.Err.Error(), "UTF-8") {
 			t.Errorf("the result: %v", f.Err)
 		}
@@ -167,5 +167,22 @@ func TestSalvageLists(t *testing.T) {
 	n, err := saved.Root().Len(t.Context())
 	if err != nil || n != 1500 || len(report.Breaks) != maxBreaks || report.Unlisted != 500 {
 		t.Errorf("%d, %v; %d breaks and %d more", n, err, len(report.Breaks), report.Unlisted)
+	}
+}
+
+// TestSalvageOverlappingTable takes no table whose leaves and blocks share bytes, in either order.
+func TestSalvageOverlappingTable(test *testing.T) {
+	payload := []byte{0x93, 0x93, 1, 2, 3, 0x92, 4, 5, 0xc1} // [[1, 2, 3], [4, 5], …
+	blocks := obj{kv("p", []any{ints(2, 2, 4)})}
+	for name, children := range map[string][]any{
+		"leaf, blocks":   {obj{p(1, 5)}, blocks, obj{p(8, 9)}},
+		"blocks, leaf":   {blocks, obj{p(3, 5)}, obj{p(8, 9)}},
+		"blocks, blocks": {blocks, obj{kv("p", []any{ints(1, 3, 4)})}, obj{p(8, 9)}},
+	} {
+		r, _ := salvaged(test, withTOC(test, payload, obj{p(0, 9), t(children)}), nil)
+		v, err := r.Root().Value(test.Context())
+		if err != nil || !sameValue(v, []any{ints(1, 2, 3), ints(4, 5)}) {
+			test.Errorf("%s: %v, %v", name, v, err)
+		}
 	}
 }

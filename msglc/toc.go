@@ -30,6 +30,7 @@ type tocBytes struct {
 	pool  *pagePool
 
 	passed  atomic.Int64 // bytes that were passed over for what stands behind them
+	spans   spanTable
 	loading gate
 	run     int // length of the last fetch, in pages
 	expect  int // the page behind the last fetch
@@ -42,7 +43,7 @@ type pagePool struct {
 	mu     sync.Mutex
 	loaded []pageOf
 
-	spans spanPool
+	keep func(n int64) // counts what is remembered of tables beside their pages; nil: nobody does
 }
 
 type pageOf struct {

@@ -77,7 +77,7 @@ func (c *tocCursor) entry(lo, hi int64) (e entry, err error) {
 		return e, c.failAt(e.at, "%s where a node is due", h.Kind)
 	}
 	e.start, e.end = lo, hi
-	hasP, hasT, blocks := false, false, entry{}
+	hasP, seenT, hasT, blocks := false, false, false, entry{}
 	for i := int64(0); ; i++ {
 		more, err := c.more(h, i)
 		if err != nil {
@@ -91,14 +91,15 @@ func (c *tocCursor) entry(lo, hi int64) (e entry, err error) {
 			return e, err
 		}
 		switch {
-		case key == 'p' && hasP, key == 't' && hasT:
-			return e, c.failAt(e.at, "node with two values of %c", key)
+		case key == 'p' && hasP, key == 't' && seenT:
+			return e, c.twoOf(&e, key)
 		case key == 'p':
 			hasP = true
 			if err := c.parseP(&e, &blocks); err != nil {
 				return e, err
 			}
 		case key == 't':
+			seenT = true
 			at := c.at()
 			t, err := c.anyHead()
 			if err != nil {
@@ -117,7 +118,7 @@ func (c *tocCursor) entry(lo, hi int64) (e entry, err error) {
 			hasT = true
 			e.children, e.count, e.open = c.at(), int64(t.Arg), t.Indefinite
 			if !t.Indefinite && (hasP || !h.Indefinite && i+1 == int64(h.Arg)) {
-				// What follows are the children; keys behind them would be unknown ones.
+				// What follows are the children; what stands behind them is for behindChildren.
 				e.rest = int64(h.Arg) - i - 1
 				if h.Indefinite {
 					e.rest = -1
@@ -140,6 +141,10 @@ func (c *tocCursor) entry(lo, hi int64) (e entry, err error) {
 		return e, c.failAt(e.at, "node with neither p nor t")
 	}
 	return c.finish(&e, blocks, lo, hi)
+}
+
+func (c *tocCursor) twoOf(e *entry, key byte) error {
+	return c.failAt(e.at, "node with two values of %c", key)
 }
 
 func (c *tocCursor) finish(e *entry, blocks entry, lo, hi int64) (entry, error) {

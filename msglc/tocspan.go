@@ -1,7 +1,8 @@
 package msglc
 
 import (
-	"sync"
+	"math/bits"
+	"sync/atomic"
 
 	"github.com/spilehq/spile/fault"
 	"github.com/spilehq/spile/source"
@@ -19,8 +20,8 @@ type span struct {
 	count int64 // items or pairs
 }
 
-// plainPasses is how often the bytes of a table may be passed over before what is in the containers is remembered too. A
-// pass that remembers takes some twenty times as long, and few documents have that many levels of long containers.
+// plainPasses is how often the bytes of a table may be passed over before what is in the containers is remembered too.
+// A pass that remembers takes some twenty times as long, and few documents have that many levels of long containers.
 const plainPasses = 4
 
 // spanWorth is the length from which a span is remembered when it comes along, in bytes of the table.
@@ -30,40 +31,82 @@ const spanWorth = 512
 // it, a byte of a table of 100 MB is passed some four times, however deep its nodes are.
 const spanShare = 64
 
-// maxSpans bounds the spans that are remembered, about 5 MB of them. Past it all are forgotten.
+// maxSpans bounds the spans that are remembered of one table, about 5 MB of them.
 const maxSpans = 1 << 16
 
-type spanKey struct {
-	t  *tocBytes
+// spanTable remembers the spans of one table, by open addressing; it goes when the table does. It does not grow, and
+// where many of the same place in it came first, one of them makes room. Lookups write nothing, so that goroutines that go
+// over the same children do not wait for one another.
+type spanTable struct {
+	slots atomic.Pointer[[]atomic.Pointer[spanAt]] // nil until there is one; their number is a power of 2
+}
+
+type spanAt struct {
 	at int64 // of the first item
+	span
 }
 
-// spanPool remembers the spans of all the tables of a reader.
-type spanPool struct {
-	mu sync.Mutex
-	m  map[spanKey]span
-}
+// spanProbes is how many slots are looked at. Half of them are free at least, so by far the most are found by the first two.
+const spanProbes = 16
 
-func (p *spanPool) note(t *tocBytes, at int64, s span) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.m == nil || len(p.m) >= maxSpans {
-		p.m = make(map[spanKey]span)
+func spanSlot(at int64) uint64 { return uint64(at) * 0x9e3779b97f4a7c15 >> 32 }
+
+func (t *spanTable) of(at int64) (span, bool) {
+	p := t.slots.Load()
+	if p == nil {
+		return span{}, false
 	}
-	p.m[spanKey{t, at}] = s
+	slots := *p
+	for i, h := uint64(0), spanSlot(at); i < spanProbes; i++ {
+		s := slots[(h+i)%uint64(len(slots))].Load()
+		if s == nil {
+			break
+		}
+		if s.at == at {
+			return s.span, true
+		}
+	}
+	return span{}, false
 }
 
-func (p *spanPool) of(t *tocBytes, at int64) (span, bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	s, ok := p.m[spanKey{t, at}]
-	return s, ok
+// note remembers a span of a table of some size, and returns the bytes that this took.
+func (t *spanTable) note(at int64, s span, size int64) (took int64) {
+	if _, known := t.of(at); known {
+		return 0
+	}
+	p := t.slots.Load()
+	if p == nil {
+		// Where spans do not nest there are at most so many that are worth it.
+		n := min(max(256, 2*size/spanWorth), 2*maxSpans)
+		made := make([]atomic.Pointer[spanAt], 1<<bits.Len64(uint64(n-1)))
+		if t.slots.CompareAndSwap(nil, &made) {
+			took += 8 * int64(len(made))
+		}
+		p = t.slots.Load()
+	}
+	slots, entry := *p, &spanAt{at, s}
+	took += 32
+	h := spanSlot(at)
+	for i := range uint64(spanProbes) {
+		if slots[(h+i)%uint64(len(slots))].CompareAndSwap(nil, entry) {
+			return took
+		}
+	}
+	slots[h%uint64(len(slots))].Store(entry)
+	return took
+}
+
+// noteSpan remembers the content of the container whose first item stands at a place.
+func (t *tocBytes) noteSpan(at int64, s span) {
+	if took := t.spans.note(at, s, t.size); took > 0 && t.pool.keep != nil {
+		t.pool.keep(took)
+	}
 }
 
 // contentOf passes over the content of the container whose head h was just read, with its break, and returns its span.
 func (c *tocCursor) contentOf(h value.Head) (span, error) {
 	start := c.at()
-	s, ok := c.t.pool.spans.of(c.t, start)
+	s, ok := c.t.spans.of(start)
 	switch {
 	case ok:
 	case !h.Indefinite && c.t.passed.Load() < plainPasses*c.t.size:
@@ -76,7 +119,7 @@ func (c *tocCursor) contentOf(h value.Head) (span, error) {
 		}
 		s = span{end: c.at(), count: int64(h.Arg)}
 		if c.t.passed.Add(s.end - start); s.end-start >= spanWorth {
-			c.t.pool.spans.note(c.t, start, s)
+			c.t.noteSpan(start, s)
 		}
 	default:
 		var err error
@@ -88,7 +131,8 @@ func (c *tocCursor) contentOf(h value.Head) (span, error) {
 	return s, c.closing(h.Indefinite)
 }
 
-// more reports whether item i of a container with the head h follows, and passes the break when there is one in its place.
+// more reports whether item i of a container with the head h follows, and passes the break when there is one in its
+// place.
 func (c *tocCursor) more(h value.Head, i int64) (bool, error) {
 	if !h.Indefinite {
 		return i < int64(h.Arg), nil
@@ -139,17 +183,16 @@ func (c *tocCursor) measure(h value.Head) (span, error) {
 	}
 	open := []frame{enter(h)}
 	// The length of the whole, which decides what is worth remembering, is known at the end.
-	var found []spanKey
-	var spans []span
+	var spans []spanAt
 	limit := func(worth int64) {
 		kept := 0
-		for i, s := range spans {
-			if s.end-found[i].at >= worth {
-				found[kept], spans[kept] = found[i], s
+		for _, s := range spans {
+			if s.end-s.at >= worth {
+				spans[kept] = s
 				kept++
 			}
 		}
-		found, spans = found[:kept], spans[:kept]
+		spans = spans[:kept]
 	}
 	worth := int64(spanWorth)
 	for {
@@ -166,7 +209,7 @@ func (c *tocCursor) measure(h value.Head) (span, error) {
 				s.count /= 2
 			}
 			if s.end-top.start >= worth || len(open) == 1 {
-				found, spans = append(found, spanKey{c.t, top.start}), append(spans, s)
+				spans = append(spans, spanAt{top.start, s})
 				if len(spans) >= maxSpans {
 					worth *= 4
 					limit(worth)
@@ -180,8 +223,8 @@ func (c *tocCursor) measure(h value.Head) (span, error) {
 				continue
 			}
 			limit(max(spanWorth, (s.end-top.start)/spanShare))
-			for i := range spans {
-				c.t.pool.spans.note(c.t, found[i].at, spans[i])
+			for _, s := range spans {
+				c.t.noteSpan(s.at, s.span)
 			}
 			return s, nil
 		}
@@ -224,7 +267,7 @@ func (c *tocCursor) leave(e *entry) error {
 		c.seek(e.behind)
 		return nil
 	}
-	if s, ok := c.t.pool.spans.of(c.t, e.children); ok {
+	if s, ok := c.t.spans.of(e.children); ok {
 		c.seek(s.end)
 		return c.behindChildren(e)
 	}
@@ -232,20 +275,25 @@ func (c *tocCursor) leave(e *entry) error {
 	return c.skip(1)
 }
 
-// behindChildren goes from behind the last child of a node to its end.
+// behindChildren goes from behind the last child of a node to its end. Only unknown keys can stand there.
 func (c *tocCursor) behindChildren(e *entry) error {
 	if err := c.closing(e.open); err != nil {
 		return err
 	}
-	if e.rest >= 0 {
-		return c.skip(2 * e.rest)
-	}
-	for { // a node of indefinite length
-		more, err := c.more(value.Head{Indefinite: true}, 0)
+	node := value.Head{Arg: uint64(max(e.rest, 0)), Indefinite: e.rest < 0}
+	for i := int64(0); ; i++ {
+		more, err := c.more(node, i)
 		if err != nil || !more {
 			return err
 		}
-		if err := c.skip(2); err != nil {
+		key, err := c.nodeKey()
+		if err != nil {
+			return err
+		}
+		if key == 'p' || key == 't' {
+			return c.twoOf(e, key)
+		}
+		if err := c.skip(1); err != nil {
 			return err
 		}
 	}
@@ -254,7 +302,7 @@ func (c *tocCursor) behindChildren(e *entry) error {
 // passed remembers that the cursor has come behind the last child of a node.
 func (c *tocCursor) passed(e *entry) {
 	if end := c.at(); !e.whole && end-e.children >= spanWorth {
-		c.t.pool.spans.note(c.t, e.children, span{end: end, count: e.count})
+		c.t.noteSpan(e.children, span{end: end, count: e.count})
 	}
 }
 

@@ -3,8 +3,11 @@ package msglc
 import (
 	"context"
 	"errors"
+	"runtime"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/spilehq/spile/fault"
 	"github.com/spilehq/spile/source"
@@ -58,7 +61,7 @@ func TestDeepTables(t *testing.T) {
 			file = append(append(file, payload10...), table...)
 			o := &Options{CacheBytes: 1 << 20}
 			r := open(t, file, o)
-			r.Verify(t.Context(), false, func(f Finding) { t.Errorf("%v", f.Err) })
+			r.Verify(t.Context(), nil, func(f Finding) { t.Errorf("%v", f.Err) })
 			if passes := float64(r.Stats().Bytes) / float64(len(table)); passes > 10 {
 				t.Errorf("%v, older %v: verify passed over the table %.1f times", c, older, passes)
 			}
@@ -125,75 +128,6 @@ func TestDeepTablesOfAnyShape(t *testing.T) {
 	}
 }
 
-// TestKeyTwice: of a key that occurs twice in a table the last counts, however long the table is, and whatever was looked
-// for before.
-func TestKeyTwice(test *testing.T) {
-	payload := value.AppendArrayHeader(nil, value.Msgpack, 0)
-	payload = append(payload, make([]byte, 200<<10)...) // what lies in it is of no interest, but that it is long
-	leaf := func(at int64) obj { return obj{p(at, at+1)} }
-	for _, long := range []int{3, 20_000} {
-		for _, where := range []string{"front", "middle", "end"} {
-			many := make([]any, long)
-			for i := range many {
-				many[i] = leaf(7)
-			}
-			giant := kv("giant", obj{p(5, 10), t(many)})
-			table := obj{kv("a", leaf(1)), giant, kv("b", leaf(3)), kv("a", leaf(11))}
-			if where == "front" {
-				table = obj{kv("a", leaf(1)), kv("a", leaf(11)), giant, kv("b", leaf(3))}
-			} else if where == "end" {
-				table = obj{giant, kv("a", leaf(1)), kv("b", leaf(3)), kv("a", leaf(11))}
-			}
-			file := withTOC(test, payload, obj{p(0, int64(len(payload))), t(table)})
-			for _, before := range [][]string{nil, {"a"}, {"b"}, {"none"}, {"giant", "a"}} {
-				r := open(test, file, nil)
-				if r.eager != (long == 3) {
-					test.Fatalf("table of %d bytes, eager %v", r.h.tocSize, r.eager)
-				}
-				for _, name := range before {
-					r.Find(test.Context(), SplitPath(name))
-				}
-				n, err := r.Find(test.Context(), SplitPath("a"))
-				if err != nil || n.e.start != 11 {
-					test.Errorf("%d, %s, after %v: value at %d, error %v, want 11", long, where, before, n.e.start, err)
-				}
-			}
-		}
-	}
-}
-
-// TestKeyTwiceInThePayload: where the bytes behind a value tell the keys that follow, they tell of the last one.
-func TestKeyTwiceInThePayload(test *testing.T) {
-	giant := value.AppendArrayHeader(nil, value.Msgpack, 20_000)
-	giant = append(giant, make([]byte, 20_000)...)
-	payload := append([]byte{0x84, 0xa1, 'a'}, giant...)
-	end := int64(len(payload))
-	payload = append(payload, 0xa1, 'b', 1, 0xa1, 'a', 2, 0xa1, 'c', 3)
-	many := make([]any, 20_000)
-	for i := range many {
-		at := int64(6 + i)
-		many[i] = obj{p(at, at+1)}
-	}
-	table := obj{p(0, int64(len(payload))), t(obj{
-		kv("a", obj{p(3, end), t(many)}), kv("b", obj{p(end+2, end+3)}), kv("a", obj{p(end+5, end+6)}), kv("c", obj{p(end+8, end+9)}),
-	})}
-	r := open(test, withTOC(test, payload, table), nil)
-	for range 2 {
-		for name, want := range map[string]any{"a": int64(2), "b": int64(1), "c": int64(3)} {
-			n, err := r.Find(test.Context(), SplitPath(name))
-			if err != nil {
-				test.Fatal(err)
-			}
-			if v, err := n.Value(test.Context()); err != nil || v != want {
-				test.Errorf("%s: %v, %v, want %v", name, v, err, want)
-			}
-		}
-		if _, err := r.Find(test.Context(), SplitPath("d")); !errors.Is(err, fault.NotFound) {
-			test.Errorf("a key that is not there: %v", err)
-		}
-	}
-}
-
 // indefinite encodes a value in CBOR with every container, and some strings, of indefinite length.
 func indefinite(dst []byte, v any) []byte {
 	switch v := v.(type) {
@@ -249,7 +183,7 @@ func TestIndefiniteTables(test *testing.T) {
 						test.Errorf("%s: %v, %v", path, v, err)
 					}
 				}
-				if err := r.Verify(test.Context(), true, func(f Finding) { test.Errorf("%v", f.Err) }); err != nil {
+				if err := r.Verify(test.Context(), &VerifyOptions{Deep: true}, func(f Finding) { test.Errorf("%v", f.Err) }); err != nil {
 					test.Error(err)
 				}
 			}
@@ -269,11 +203,132 @@ func TestIndefiniteTables(test *testing.T) {
 	}
 }
 
+// TestNodeWithTwoPositions: p or t twice in one node is refused in any order, in tables that are checked when they are
+// opened, and by Verify in longer ones.
 func TestNodeWithTwoPositions(test *testing.T) {
-	for _, toc := range []obj{{p(0, 9), p(0, 9)}, {t([]any{}), p(0, 9), t([]any{})}} {
-		_, err := Open(test.Context(), source.Memory("bad.msg", withTOC(test, payload10, toc)), nil)
-		if !errors.Is(err, fault.Corrupt) || !strings.Contains(err.Error(), "two values of") {
-			test.Errorf("%v: %v", toc, err)
+	items := make([]any, 30_000)
+	for i := range items {
+		items[i] = obj{p(1, 2)}
+	}
+	null, unknown := kv("t", nil), kv("x", ints(1, 2))
+	for _, long := range []bool{false, true} {
+		table, one := t([]any{obj{p(1, 2)}}), t([]any{obj{p(1, 2)}})
+		if long {
+			table = t(items)
+		}
+		for _, toc := range []obj{
+			{p(0, 9), p(0, 9), table}, {p(0, 9), table, p(0, 9)}, {table, p(0, 9), p(0, 9)},
+			{p(0, 9), one, table}, {p(0, 9), table, one}, {table, one, p(0, 9)}, {table, p(0, 9), one},
+			{p(0, 9), table, unknown, one}, {p(0, 9), null, table}, {p(0, 9), table, null}, {null, null, p(0, 9), table},
+		} {
+			for _, c := range []value.Codec{value.Msgpack, value.CBOR} {
+				encoded := appendTyped(nil, c, toc)
+				if c == value.CBOR {
+					encoded = indefinite(nil, toc)
+				}
+				file := archiveWithTOC(c, payload10, encoded)
+				r, err := Open(test.Context(), source.Memory("bad.msg", file), nil)
+				if err == nil {
+					if len(encoded) <= eagerTOC {
+						test.Errorf("%v, long %v: opened", c, long)
+					}
+					if err2 := r.Verify(test.Context(), nil, func(f Finding) { err = f.Err }); err2 != nil {
+						test.Fatal(err2)
+					}
+				}
+				if !errors.Is(err, fault.Corrupt) || !strings.Contains(err.Error(), "two values of") {
+					test.Errorf("%v, long %v: %.100v: %v", c, long, toc, err)
+				}
+			}
 		}
 	}
+}
+
+// TestSpanTable: what was noted is found, in bounded memory, also by many at a time; another place is not.
+func TestSpanTable(test *testing.T) {
+	for _, size := range []int64{1 << 10, 1 << 20, 1 << 32} {
+		var t spanTable
+		n := int(min(max(256, 2*size/spanWorth), 2*maxSpans)) / 2
+		var wait sync.WaitGroup
+		for g := range 4 {
+			wait.Go(func() {
+				for k := range n {
+					if at := int64(k) * 523; k%4 == g || k%8 == 0 {
+						t.note(at, span{end: at + 600, count: int64(k)}, size)
+					}
+				}
+			})
+		}
+		wait.Wait()
+		lost := 0
+		for k := range n {
+			at := int64(k) * 523
+			if s, ok := t.of(at); !ok {
+				lost++
+			} else if s.end != at+600 || s.count != int64(k) {
+				test.Fatalf("%d: %+v", at, s)
+			}
+			if _, ok := t.of(at + 1); ok {
+				test.Fatalf("%d was not noted", at+1)
+			}
+		}
+		if lost > n/100 {
+			test.Errorf("%d of %d are lost", lost, n)
+		}
+		for k := range 4 * n {
+			t.note(int64(k)*1021+7, span{}, size)
+		}
+		if slots := len(*t.slots.Load()); slots > 4*n {
+			test.Errorf("%d slots for %d", slots, n)
+		}
+		if took := t.note(7, span{}, size); took > 32 {
+			test.Errorf("a span that is known, or makes room, took %d bytes", took)
+		}
+	}
+}
+
+// TestSpansGoWithTheirTable: what a reader remembers of child archives holds none that it has forgotten.
+func TestSpansGoWithTheirTable(test *testing.T) {
+	var parts []Part
+	child := dumps(test, manyRows(400), &WriteOptions{Threshold: 20})
+	for range 30 {
+		parts = append(parts, Part{Object: source.Memory("child", child)})
+	}
+	var file buffer
+	if err := Combine(test.Context(), &file, parts, nil); err != nil {
+		test.Fatal(err)
+	}
+	r := open(test, file, &Options{CacheBytes: 64 << 10})
+	gone := make(chan bool, 100)
+	opened := 0
+	for i := range parts {
+		n, err := r.Find(test.Context(), Path{IndexStep(int64(i))})
+		if err != nil {
+			test.Fatal(err)
+		}
+		if err := walkAll(test.Context(), n); err != nil {
+			test.Fatal(err)
+		}
+		if n.r.toc.spans.slots.Load() == nil {
+			test.Fatal("nothing is remembered")
+		}
+		opened++
+		runtime.AddCleanup(n.r.toc, func(bool) { gone <- true }, true)
+	}
+	for range 20 {
+		if runtime.GC(); len(gone) > opened/2 {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	test.Errorf("%d of %d tables were freed", len(gone), opened)
+}
+
+// manyRows is lists that have a table each.
+func manyRows(n int) []any {
+	rows := make([]any, n)
+	for i := range rows {
+		rows[i] = []any{strings.Repeat("x", 30), strings.Repeat("y", 30)}
+	}
+	return rows
 }

@@ -248,8 +248,8 @@ func (n *twinNode) encode(dst []byte, c value.Codec) []byte {
 	return dst
 }
 
-// buildTOC is what twinTOC is, by the builder: the payload comes in chunks of the lengths that next gives, and the tapes
-// may hold bound bytes in memory.
+// buildTOC is what twinTOC is, by the builder: the payload comes in chunks of the lengths that next gives, and the
+// tapes may hold bound bytes in memory.
 func buildTOC(payload []byte, s *writeSettings, bound int, next func() int) (toc []byte, err error) {
 	b := newTOCBuilder(s)
 	defer b.close()

@@ -145,8 +145,8 @@ func (o *vectorOptions) write(c value.Codec) *WriteOptions {
 	return w
 }
 
-// typedValue gives the Go value of typed JSON, maps as [value.OrderedMap]. What it cannot read is a mistake in a file of
-// the tests, so it panics.
+// typedValue gives the Go value of typed JSON, maps as [value.OrderedMap]. What it cannot read is a mistake in a file
+// of the tests, so it panics.
 func typedValue(x any) any {
 	switch x := x.(type) {
 	case json.Number:

@@ -4,12 +4,12 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"hash/maphash"
 	"io"
 	"slices"
 	"strconv"
 
 	"github.com/spilehq/spile/fault"
+	"github.com/spilehq/spile/internal/keyset"
 	"github.com/spilehq/spile/source"
 	"github.com/spilehq/spile/value"
 )
@@ -20,12 +20,20 @@ type Finding struct {
 	Note bool
 }
 
-// Verify checks the archive and the archives in it: the whole table of contents, and, when deep, the payload, which is
-// walked and compared with the table node by node: every value decodes, starts and ends where its node says, has the
-// keys and the number of items that the table has; no key occurs twice; text is UTF-8. It reports each finding and goes
-// on behind it. The error is one of the source or the context, not of the data.
-func (r *Reader) Verify(ctx context.Context, deep bool, report func(Finding)) error {
-	v := &verifier{ctx: ctx, deep: deep, report: report, left: r.s.obj.Size() + r.h.tocSize, keysAtOnce: keysAtOnce}
+// VerifyOptions are the options of [Reader.Verify]. Nil and the zero value mean the defaults.
+type VerifyOptions struct {
+	// Deep checks the payload too. It is walked and compared with the table node by node: every value decodes, starts and
+	// ends where its node says, has the keys and the number of items that the table has; text is UTF-8.
+	Deep bool
+}
+
+// Verify checks the archive and the archives in it: the whole table of contents, in which no key may occur twice in one
+// map, and with VerifyOptions.Deep the payload. It reports each finding and goes on behind it. The error is one of the
+// source or the context, not of the data.
+func (r *Reader) Verify(ctx context.Context, o *VerifyOptions, report func(Finding)) error {
+	deep := o != nil && o.Deep
+	all := r.s.obj.Size() + r.h.tocSize
+	v := &verifier{ctx: ctx, deep: deep, report: report, left: all, keysLeft: maxKeyPasses * all, keysAtOnce: keysAtOnce}
 	if r.side != nil {
 		v.found(r, nil, r.side.checkTOC(ctx, r.s.tocObj))
 	}
@@ -44,10 +52,12 @@ type verifier struct {
 	err    error // of the source, or errStop; ends the walk
 
 	keysAtOnce int64
+	keysLeft   int64      // bytes of tables that may still be passed over for the keys of large maps
+	keys       keyset.Set // of one large map
 }
 
-// take counts bytes that are to be checked. Where archives or children overlap it ends the walk, which would go over the
-// same bytes again and again.
+// take counts bytes that are to be checked. Where archives or children overlap it ends the walk, which would go over
+// the same bytes again and again.
 func (v *verifier) take(r *Reader, path *trail, position, size int64) bool {
 	if v.left -= size; v.left < 0 && v.err == nil {
 		v.corrupt(r, path, position, "children overlap: more bytes to check than the file has; the rest is not checked")
@@ -176,9 +186,12 @@ func (v *verifier) table(r *Reader, w *window, e *entry, path *trail, from int64
 			pos = -1
 		}
 	}
-	var seen map[string]bool
+	var seen map[string]bool // keys, in a map of not too many
+	var twice []int64        // children whose key occurs before, in a larger one
 	if e.isMap && e.count > v.keysAtOnce {
-		v.manyKeys(r, e, path)
+		if twice = v.keysTwice(r, e, path); v.err != nil {
+			return -1
+		}
 	} else if e.isMap {
 		seen = make(map[string]bool)
 	}
@@ -193,10 +206,16 @@ func (v *verifier) table(r *Reader, w *window, e *entry, path *trail, from int64
 			}
 			key := Child{Key: value.Raw{Codec: r.h.codec, Data: bytes.Clone(raw)}}
 			step = key.Step()
-			if canonical := canonicalKey(nil, r.h.codec, raw); seen[string(canonical)] {
-				v.keyTwice(r, c, key.Key, path)
-			} else if seen != nil {
+			again := false
+			if seen != nil {
+				canonical := canonicalKey(nil, r.h.codec, raw)
+				again = seen[string(canonical)]
 				seen[string(canonical)] = true
+			} else if again = len(twice) > 0 && twice[0] == i; again {
+				twice = twice[1:]
+			}
+			if again {
+				v.found(r, path, fault.New(fault.Conflict, "msglc", "key %s occurs twice in the table of contents", keyText(key.Key)).At(c.t.base+c.at()))
 			}
 			pos = v.key(r, w, pos, e.end, key.Key, path)
 		}
@@ -235,67 +254,62 @@ func (v *verifier) table(r *Reader, w *window, e *entry, path *trail, from int64
 	return e.end
 }
 
-// keysAtOnce bounds the keys of one map that are in memory to be compared with one another, or their hashes.
-const keysAtOnce = 1 << 20
+const (
+	// keysAtOnce is the number of keys of one map up to which they are all kept in memory, to be compared with one
+	// another.
+	keysAtOnce = 1 << 20
+	// maxKeyPasses bounds the passes over tables for the keys of larger maps, in lengths of the file. A large map takes
+	// one, and one more when a filter suspects keys; those around it pass over it too.
+	maxKeyPasses = 16
+)
 
-func (v *verifier) keyTwice(r *Reader, c *tocCursor, key value.Raw, path *trail) {
-	v.found(r, path, fault.New(fault.Conflict, "msglc", "key %s occurs twice in the table of contents", keyText(key)).At(c.t.base+c.at()))
-}
-
-// manyKeys reports the keys that occur twice in a map of more keys than are compared at once. It takes a share of the
-// keys at a time, by their hashes: those whose hash is there once, mostly all, need no other look.
-func (v *verifier) manyKeys(r *Reader, e *entry, path *trail) {
-	shares := uint64((e.count + v.keysAtOnce - 1) / v.keysAtOnce)
+// keysTwice returns the children of a large map whose key is also that of one in front of them, in order. It is a pass
+// over the table in bounded memory, and another one to compare what a filter suspects (package keyset).
+func (v *verifier) keysTwice(r *Reader, e *entry, path *trail) (twice []int64) {
 	var canonical []byte
-	eachKey := func(share uint64, do func(c *tocCursor, raw []byte, hash uint64)) bool {
+	var pass func(set *keyset.Set, upTo int64) error
+	pass = func(set *keyset.Set, upTo int64) error {
 		c := r.cursor(v.ctx, e.children)
-		for range e.count {
+		defer func() { v.keysLeft -= c.at() - e.children }()
+		var m keyset.Map
+		set.Begin(&m, 0)
+		for i := range upTo {
 			raw, err := c.key()
 			if err != nil {
-				v.found(r, path, err)
-				return false
+				return err
 			}
 			canonical = canonicalKey(canonical[:0], r.h.codec, raw)
-			if hash := maphash.Bytes(keySeed, canonical); hash%shares == share {
-				do(c, raw, hash)
+			twin, err := set.Add(&m, canonical, i)
+			if err != nil {
+				return err
+			}
+			if twin != nil {
+				twice = append(twice, i)
+			}
+			if set == &v.keys && set.Full() {
+				if err := set.LookUp(func(look *keyset.Set) error { return pass(look, i+1) }); err != nil {
+					return err
+				}
 			}
 			if err := c.skip(1); err != nil {
-				v.found(r, path, err)
-				return false
+				return err
+			}
+			if v.keysLeft < c.at()-e.children {
+				return fault.New(fault.Limit, "msglc", "map of %d keys: to compare them all, more of the table would be read than %d times the file", e.count, maxKeyPasses).
+					At(c.t.base + e.children)
 			}
 		}
-		return v.err == nil
+		return set.End(&m)
 	}
-	var hashes []uint64
-	for share := range shares {
-		hashes = hashes[:0]
-		if !eachKey(share, func(_ *tocCursor, _ []byte, hash uint64) { hashes = append(hashes, hash) }) {
-			return
-		}
-		slices.Sort(hashes)
-		twice := make(map[uint64]bool)
-		for i := 1; i < len(hashes); i++ {
-			if hashes[i] == hashes[i-1] {
-				twice[hashes[i]] = true
-			}
-		}
-		if len(twice) == 0 {
-			continue
-		}
-		seen := make(map[string]bool)
-		ok := eachKey(share, func(c *tocCursor, raw []byte, hash uint64) {
-			switch {
-			case !twice[hash]:
-			case seen[string(canonical)]:
-				v.keyTwice(r, c, value.Raw{Codec: r.h.codec, Data: bytes.Clone(raw)}, path)
-			default:
-				seen[string(canonical)] = true
-			}
-		})
-		if !ok {
-			return
-		}
+	v.keys.Reset(keyset.Reread)
+	err := pass(&v.keys, e.count)
+	if err == nil {
+		err = v.keys.LookUp(func(look *keyset.Set) error { return pass(look, e.count) })
 	}
+	v.keys.Reset(keyset.Reread)
+	v.found(r, path, err)
+	slices.Sort(twice)
+	return slices.Compact(twice) // a second look may begin anew
 }
 
 // key compares the key in the payload at pos with that of the table and returns where it ends.

@@ -9,8 +9,9 @@ import (
 	"github.com/spilehq/spile/value"
 )
 
-// Target is what an archive is written to, such as a [source.AtomicFile]. Write appends; WriteAt fills in the header at
-// the end, at an offset from the first byte of the archive. After a failed write the caller drops what the target holds.
+// Target is what an archive is written to, such as a [source.AtomicFile]. Write appends; WriteAt fills in the header
+// at the end, at an offset from the first byte of the archive. After a failed write the caller drops what the target
+// holds.
 type Target interface {
 	io.Writer
 	io.WriterAt
@@ -45,7 +46,8 @@ type Writer struct {
 	err  error  // the first failure; errClosed after Close
 }
 
-// NewWriter begins an archive. When ctx ends, the writer fails with its error. Options that cannot be are an error of class [fault.Invalid].
+// NewWriter begins an archive. When ctx ends, the writer fails with its error. Options that cannot be are an error of
+// class [fault.Invalid].
 func NewWriter(ctx context.Context, dst Target, o *WriteOptions) (*Writer, error) {
 	s, err := o.settings()
 	if err != nil {
@@ -72,10 +74,10 @@ func beginArchive(dst io.Writer, magic [MagicSize]byte) error {
 
 var errWriterClosed = fault.New(fault.Invalid, "msglc", "writer is closed")
 
-// Write takes the next bytes of the payload, which in all are one encoded value. Bytes that break the rules of the codec,
-// bytes behind the value and a container claiming a wrong count are [fault.Corrupt], too deep nesting is [fault.Limit],
-// a key twice in a map that gets a table is [fault.Conflict]; offsets are positions in the payload. The bytes need not
-// be looked at before Close.
+// Write takes the next bytes of the payload, which in all are one encoded value. Bytes that break the rules of the
+// codec, bytes behind the value and a container claiming a wrong count are [fault.Corrupt], too deep nesting is
+// [fault.Limit], a key twice in a map that gets a table is [fault.Conflict]; offsets are positions in the payload. The
+// bytes need not be looked at before Close.
 func (w *Writer) Write(p []byte) (int, error) {
 	if w.err != nil {
 		return 0, w.err
@@ -184,8 +186,8 @@ func appendHeader(dst []byte, h header) []byte {
 	return appendField(appendField(dst, h.codec, h.tocStart), h.codec, h.tocSize)
 }
 
-// Dump writes a Go value as an archive to the file path, which appears when it is complete. Lists and maps in it that are
-// too long for memory are a [value.Seq] or [value.MapSeq].
+// Dump writes a Go value as an archive to the file path, which appears when it is complete. Lists and maps in it that
+// are too long for memory are a [value.Seq] or [value.MapSeq].
 func Dump(ctx context.Context, path string, v any, o *WriteOptions) error {
 	s, err := o.settings()
 	if err != nil {

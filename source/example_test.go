@@ -206,7 +206,7 @@ func ExampleCreateTemporary() {
 		return
 	}
 	defer t.Close() // it is gone then
-	if _, err := t.WriteString("scratch"); err != nil {
+	if _, err := t.Write([]byte("scratch")); err != nil {
 		fmt.Println(err)
 		return
 	}

@@ -30,9 +30,20 @@ func Spool(ctx context.Context, r io.Reader, name string) (Object, error) {
 	return &readerAt{name: name, size: size, cost: localCost, r: t, closer: t}, nil
 }
 
-// Temporary is a file that is gone when it is closed. Where the system allows it, it has no name from the start, so that
-// it is gone when the process is killed, too.
-type Temporary struct{ *scratch.File }
+// Temporary is a file that is gone when it is closed. Where the system allows it, it has no name from the start, so
+// that it is gone when the process is killed, too.
+//
+// Its methods are those of an [os.File].
+type Temporary struct{ file *scratch.File }
+
+func (t *Temporary) Read(p []byte) (int, error)                   { return t.file.Read(p) }
+func (t *Temporary) ReadAt(p []byte, off int64) (int, error)      { return t.file.ReadAt(p, off) }
+func (t *Temporary) Write(p []byte) (int, error)                  { return t.file.Write(p) }
+func (t *Temporary) WriteAt(p []byte, off int64) (int, error)     { return t.file.WriteAt(p, off) }
+func (t *Temporary) Seek(offset int64, whence int) (int64, error) { return t.file.Seek(offset, whence) }
+
+// Close frees the file.
+func (t *Temporary) Close() error { return t.file.Close() }
 
 // CreateTemporary makes a temporary file in the folder dir, "" for [os.TempDir].
 func CreateTemporary(dir string) (*Temporary, error) {

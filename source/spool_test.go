@@ -120,3 +120,31 @@ func TestSpoolCancelledWhileBlocked(t *testing.T) {
 		t.Errorf("%d files left", files())
 	}
 }
+func TestTemporary(t *testing.T) {
+	f, err := source.CreateTemporary(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Write([]byte("a file")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.WriteAt([]byte("F"), 2); err != nil {
+		t.Fatal(err)
+	}
+	if at, err := f.Seek(1, io.SeekStart); at != 1 || err != nil {
+		t.Fatal(at, err)
+	}
+	if p, err := io.ReadAll(f); string(p) != " File" || err != nil {
+		t.Fatalf("%q, %v", p, err)
+	}
+	var p [4]byte
+	if _, err := f.ReadAt(p[:], 2); string(p[:]) != "File" || err != nil {
+		t.Fatalf("%q, %v", p, err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Write(p[:]); err == nil {
+		t.Error("a write after Close")
+	}
+}

@@ -182,8 +182,8 @@ func AppendFloat64(dst []byte, c Codec, f float64) []byte {
 	return binary.BigEndian.AppendUint64(append(dst, cborFloat64), math.Float64bits(f))
 }
 
-// AppendFloat32 appends a float in five bytes. The msglc format never writes that form; it serves those who copy a value
-// and keep its width.
+// AppendFloat32 appends a float in five bytes. The msglc format never writes that form; it serves those who copy a
+// value and keep its width.
 func AppendFloat32(dst []byte, c Codec, f float32) []byte {
 	first := byte(mpFloat32)
 	if c == CBOR {

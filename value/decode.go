@@ -16,11 +16,11 @@ import (
 
 // Decode decodes data, which must hold exactly one value and nothing behind it. The Go types are listed at [ExtValue].
 //
-// Floats of any width become float64, text must be UTF-8. Of two pairs with the same key the last one wins. A timestamp,
-// a time tag or a big number whose content makes no sense stays what it is on the wire: an [ExtValue] or a [TagValue].
-// The values share no memory with data. Short strings of a document share blocks of a few KiB, and the interfaces of 32
-// numbers or strings share one piece of memory: one that is kept for long keeps what it shares; a copy of the number, or
-// strings.Clone, keeps nothing else.
+// Floats of any width become float64, text must be UTF-8. Of two pairs with the same key the last one wins. A
+// timestamp, a time tag or a big number whose content makes no sense stays what it is on the wire: an [ExtValue] or a
+// [TagValue]. The values share no memory with data. Short strings of a document share blocks of a few KiB, and the
+// interfaces of 32 numbers or strings share one piece of memory: one that is kept for long keeps what it shares; a
+// copy of the number, or strings.Clone, keeps nothing else.
 //
 // A container of more than half a MiB is decoded by several goroutines, GOMAXPROCS at most, which end before Decode
 // returns. They change neither the value nor the error.
@@ -84,8 +84,8 @@ const (
 // to 80 bytes of room, and a map whose keys are all the same would need none of it.
 const maxHint = 1 << 12
 
-// room is the number of items that get memory when a container opens: all of them where the scanner has checked that each
-// has a byte at least, a few where more input may come and the count is only a claim.
+// room is the number of items that get memory when a container opens: all of them where the scanner has checked that
+// each has a byte at least, a few where more input may come and the count is only a claim.
 func room(s *Scanner) int {
 	if s.src != nil {
 		return max(0, min(s.Len, 64))

@@ -23,8 +23,8 @@ import (
 //   - null makes a pointer, interface, map or slice nil and leaves everything else as it is.
 //   - A tag is passed over, unless the type is a time, an integer, a [TagValue], a Raw or an interface.
 //
-// A slice is filled from its start and keeps its capacity. Memory follows the bytes that are there, not the lengths that
-// they claim. After an error v may be filled in part.
+// A slice is filled from its start and keeps its capacity. Memory follows the bytes that are there, not the lengths
+// that they claim. After an error v may be filled in part.
 func Unmarshal(c Codec, data []byte, lim Limits, v any) error {
 	if err := c.check(); err != nil {
 		return err

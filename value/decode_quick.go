@@ -131,8 +131,8 @@ func (s *Scanner) leap(rem int64, pos int) {
 	s.rem, s.pos = rem, pos
 }
 
-// quick gives the value at the start of p, whose first byte has the step given, and its length, 0 when it is none of the
-// quick ones.
+// quick gives the value at the start of p, whose first byte has the step given, and its length, 0 when it is none of
+// the quick ones.
 func (d *decoder) quick(step quickStep, p []byte) (any, int) {
 	arg := int(step.arg)
 	switch step.op {

@@ -21,8 +21,8 @@ type splitting struct {
 	vain    int  // bytes of containers that were passed over and found too small
 }
 
-// On records of 150 bytes, decoding takes 12 µs a KiB, passing over half a microsecond; workers start and end within some
-// ten microseconds. A run of 64 KiB takes longer than that by far, and eight of them share out well.
+// On records of 150 bytes, decoding takes 12 µs a KiB, passing over half a microsecond; workers start and end within
+// some ten microseconds. A run of 64 KiB takes longer than that by far, and eight of them share out well.
 var usualSplit = splitting{least: 512 << 10, run: 64 << 10, pair: 256}
 
 // splitDepth is the number of containers that one after the other may be passed over for what lies in them.

@@ -104,7 +104,8 @@ func FuzzSplit(f *testing.F) {
 	})
 }
 
-// A document of more than half a MiB is split by default. Faults stand at its start, its middle and its end, and two at once.
+// A document of more than half a MiB is split by default. Faults stand at its start, its middle and its end, and two
+// at once.
 func TestSplitLarge(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
 	records := makeRecords(5_000)

@@ -448,8 +448,8 @@ type wide struct {
 	More *wide
 }
 
-// A few bytes that claim much are refused, or cost little. (They take microseconds; the bound on the time is there for a
-// busy machine.)
+// A few bytes that claim much are refused, or cost little. (They take microseconds; the bound on the time is there for
+// a busy machine.)
 func TestHostileBytesCostLittle(t *testing.T) {
 	for _, in := range []string{
 		"dd7fffffff", "df7fffffff", "c6ffffffff", "dbffffffff", "c9ffffffff01", "ddffffffffc0c0c0", "94 9090 9090", "dc0005",

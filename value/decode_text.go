@@ -11,8 +11,8 @@ import (
 	"github.com/spilehq/spile/fault"
 )
 
-// textValue gives UTF-8 as a boxed string. Documents repeat their short strings, and a box costs more than the text: the
-// last one of each hash is kept.
+// textValue gives UTF-8 as a boxed string. Documents repeat their short strings, and a box costs more than the text:
+// the last one of each hash is kept.
 func (d *decoder) textValue(b []byte) (any, bool) {
 	n := uint64(len(b))
 	if n > maxWords {

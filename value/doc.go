@@ -7,8 +7,8 @@
 //
 // One scanner of each codec finds the tokens ([Scanner]; [Skip] is its fast twin for values that are passed over); the
 // JSON writer, the decoder into Go values and all else consume tokens. Nothing that reads is recursive, only the
-// encoder of Go values is: nesting is limited on every path, by [Limits.Depth] or, of Go values, by [DefaultDepth]. Memory
-// follows the bytes that are there, never a length they claim.
+// encoder of Go values is: nesting is limited on every path, by [Limits.Depth] or, of Go values, by [DefaultDepth].
+// Memory follows the bytes that are there, never a length they claim.
 //
 // Functions are safe for concurrent use, a Scanner is not.
 package value

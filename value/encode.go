@@ -20,15 +20,16 @@ import (
 //
 // Besides the types listed at [ExtValue] it takes all Go numbers (a float32 is widened), types made from basic types,
 // arrays, slices, maps, structs and pointers to them, [Number], [OrderedMap], [Seq], [MapSeq] and [Raw]. []byte and
-// [N]byte are binary. A nil pointer, slice, map or interface is null. A Raw of the other codec goes through [Transcode].
+// [N]byte are binary. A nil pointer, slice, map or interface is null. A Raw of the other codec goes through
+// [Transcode].
 //
-// The pairs of a Go map are written with string keys in the order of their bytes, integer keys in that of their numbers,
-// and all others in that of their encodings. Two keys with the same encoding are an error of class [fault.Conflict], in
-// a Go map, an OrderedMap and a MapSeq.
+// The pairs of a Go map are written with string keys in the order of their bytes, integer keys in that of their
+// numbers, and all others in that of their encodings. Two keys with the same encoding are an error of class
+// [fault.Conflict], in a Go map, an OrderedMap and a MapSeq.
 //
-// A struct is a map of its exported fields, in their order. The tag `spile:"name,omitempty"` renames a field and leaves
-// it out where it is false, 0, empty or nil; "-" leaves it out always. Without a spile tag the json tag is read the same
-// way. Fields of embedded structs are taken as fields of the struct, with the rules of encoding/json.
+// A struct is a map of its exported fields, in their order. The tag `spile:"name,omitempty"` renames a field and
+// leaves it out where it is false, 0, empty or nil; "-" leaves it out always. Without a spile tag the json tag is read
+// the same way. Fields of embedded structs are taken as fields of the struct, with the rules of encoding/json.
 //
 // What a codec does not have is an error of class [fault.Invalid], and so is a string that is not UTF-8. Values nested
 // deeper than [DefaultDepth], such as a pointer to itself, are one of class [fault.Limit]. dst is returned as it was

@@ -202,8 +202,8 @@ func badOpcode(c Codec, b byte) *fault.Error {
 	return corrupt("byte 0x%02x starts no %s value", b, c)
 }
 
-// errTruncated gives the fault for input that ends within a value, at offset off; more is the number of bytes that it is
-// short of at least, 0 where that is not known.
+// errTruncated gives the fault for input that ends within a value, at offset off; more is the number of bytes that it
+// is short of at least, 0 where that is not known.
 func errTruncated(off int64, missing string, more int64) *fault.Error {
 	return fault.New(fault.Corrupt, "value", "input ends within %s", missing).At(off).Because(fault.Short(more))
 }

@@ -61,8 +61,8 @@ func TestReadHead(t *testing.T) {
 	}
 }
 
-// TestHeadOfEveryByte: for each first byte, the head reader, the scanner and the skip kernel agree on what it is and how
-// long it is.
+// TestHeadOfEveryByte: for each first byte, the head reader, the scanner and the skip kernel agree on what it is and
+// how long it is.
 func TestHeadOfEveryByte(t *testing.T) {
 	for _, c := range []Codec{Msgpack, CBOR} {
 		for b := range 256 {

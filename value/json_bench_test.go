@@ -97,8 +97,8 @@ func BenchmarkReadJSON(b *testing.B) {
 	}
 }
 
-// TestJSONAllocations checks that nothing is allocated for a token: there are 20,000 of them. What a call needs is pooled,
-// but under the race detector a pool forgets at random.
+// TestJSONAllocations checks that nothing is allocated for a token: there are 20,000 of them. What a call needs is
+// pooled, but under the race detector a pool forgets at random.
 func TestJSONAllocations(t *testing.T) {
 	text := benchJSON(500)
 	data, err := AppendFromJSON(nil, Msgpack, text, nil, nil)

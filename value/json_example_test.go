@@ -63,7 +63,11 @@ func ExampleDupMode() {
 func ExampleJSONWriter() {
 	w := value.NewJSONWriter(os.Stdout, value.Limits{}, &value.JSONOptions{Keys: value.KeysPairs}, nil)
 	key := []byte{0x07}
-	w.BeginMap(w.NeedsPairs(value.CBOR, key))
+	if w.NeedsPairs(value.CBOR, key) {
+		w.BeginPairs()
+	} else {
+		w.BeginMap()
+	}
 	w.Key(value.CBOR, key)
 	w.WriteValue(value.NewScanner(value.CBOR, []byte("\x82\x01\x02"), value.Limits{}))
 	w.Key(value.Msgpack, []byte("\xa4list"))

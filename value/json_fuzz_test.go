@@ -20,8 +20,8 @@ func fuzzOptions(bits uint16) (Codec, JSONOptions) {
 		Keys: KeyMode(bits >> 4 & 3 % 3), Dup: DupMode(bits >> 6 & 3), Pretty: bits>>8&1 != 0, Lossless: bits>>9&1 != 0}
 }
 
-// FuzzJSONWriter writes any bytes as JSON: in memory, by the slow way, through a stream and by parts, which must all do the
-// same. What comes out must be JSON and not much longer than what went in.
+// FuzzJSONWriter writes any bytes as JSON: in memory, by the slow way, through a stream and by parts, which must all
+// do the same. What comes out must be JSON and not much longer than what went in.
 func FuzzJSONWriter(f *testing.F) {
 	for _, c := range jsonCases {
 		bits := uint16(c.codec-1) | uint16(c.opts.NonFinite)<<1 | uint16(c.opts.InvalidUTF8)<<3 | uint16(c.opts.Keys)<<4 | uint16(c.opts.Dup)<<6

@@ -117,8 +117,8 @@ const digitPairs = "00010203040506070809" + "10111213141516171819" + "2021222324
 	"40414243444546474849" + "50515253545556575859" + "60616263646566676869" + "70717273747576777879" +
 	"80818283848586878889" + "90919293949596979899"
 
-// appendUint appends n in decimal. Unlike strconv.AppendUint it has no loop and no branch on the number of digits, which
-// no processor can guess.
+// appendUint appends n in decimal. Unlike strconv.AppendUint it has no loop and no branch on the number of digits,
+// which no processor can guess.
 func appendUint(b []byte, n uint64) []byte {
 	if n >= 1e8 {
 		return appendLongUint(b, n)

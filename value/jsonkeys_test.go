@@ -49,7 +49,7 @@ func TestManyKeys(t *testing.T) {
 				fmt.Sscanf(again, "k%d", &i)
 				double = i < n
 			}
-			for _, limits := range []keyset.Limits{keyset.DefaultLimits, smallKeyLimits} {
+			for _, limits := range []keyset.Limits{keyset.DefaultLimits(), smallKeyLimits} {
 				check := func(how string, err error) {
 					t.Helper()
 					switch {
@@ -138,7 +138,7 @@ func TestManyKeysOfACaller(t *testing.T) {
 		w := NewJSONWriter(io.Discard, Limits{}, nil, nil)
 		w.keys.SetLimits(smallKeyLimits)
 		w.At("", 0)
-		if err := w.BeginMap(false); err != nil {
+		if err := w.BeginMap(); err != nil {
 			t.Fatal(err)
 		}
 		var err error

@@ -101,7 +101,8 @@ func (l *Losses) Count() int64 {
 	return n
 }
 
-func (l *Losses) add(kind LossKind, where string, offset int64) {
+// Add notes a loss. where and offset are its place; a negative offset stands for none.
+func (l *Losses) Add(kind LossKind, where string, offset int64) {
 	loss := &l.kinds[kind]
 	if loss.Count == 0 {
 		loss.Kind, loss.Where, loss.Offset = kind, where, offset

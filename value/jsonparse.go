@@ -422,8 +422,8 @@ func (r *jsonReader) longString() error {
 	return nil
 }
 
-// decodeString is [decodeString], which goes on behind what is not UTF-8, and says so, where that is to be replaced: a byte,
-// or the escape of half a pair.
+// decodeString is [decodeString], which goes on behind what is not UTF-8, and says so, where that is to be replaced: a
+// byte, or the escape of half a pair.
 func (r *jsonReader) decodeString(b, p []byte) (text []byte, n int, why stringEnd, bad bool) {
 	text, n, why = decodeString(b, p)
 	for r.replace && (why == stringUTF8 || why == stringSurrogate) {
@@ -518,8 +518,8 @@ func (r *jsonReader) key() error {
 	return r.colon()
 }
 
-// keyText passes the key at pos. It returns the key as it stands in the text and its content, valid until the next fill, and
-// whether something in it was replaced.
+// keyText passes the key at pos. It returns the key as it stands in the text and its content, valid until the next
+// fill, and whether something in it was replaced.
 func (r *jsonReader) keyText() (raw, text []byte, bad bool, err error) {
 	for {
 		p := r.buf[r.pos:]

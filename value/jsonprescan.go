@@ -25,13 +25,13 @@ const (
 )
 
 // longLimit is the length of text beyond which a container of a text of the given size is a long one. The encoding of
-// shorter ones is held back: it takes 9 bytes for 4 bytes of text at most, `1.0,`. In a longer text the limit is higher,
-// so that hostile nesting cannot make many long containers: each covers a multiple of the limit.
+// shorter ones is held back: it takes 9 bytes for 4 bytes of text at most, `1.0,`. In a longer text the limit is
+// higher, so that hostile nesting cannot make many long containers: each covers a multiple of the limit.
 func longLimit(size int64) int64 { return min(max(minLong, size/1024), maxLong) }
 
-// prescan finds the long containers of a text and counts their items; in the order of their starts. It looks at brackets,
-// commas and quotes only. Where the text is not JSON, what it finds is of no use and does no harm: the parser stops
-// before it comes to a container that is not well-formed up to there.
+// prescan finds the long containers of a text and counts their items; in the order of their starts. It looks at
+// brackets, commas and quotes only. Where the text is not JSON, what it finds is of no use and does no harm: the
+// parser stops before it comes to a container that is not well-formed up to there.
 func prescan(src io.ReaderAt, size int64, lim readLimits, depth int) ([]longContainer, error) {
 	s := structure{long: lim.long, depth: depth}
 	buf := make([]byte, lim.window)

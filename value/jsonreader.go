@@ -27,12 +27,13 @@ type JSONReadOptions struct {
 // around it, and writes its encoding to dst. A nil o means the defaults; losses are counted in loss unless it is nil.
 //
 // An integer keeps every digit: in CBOR one beyond 64 bits is a bignum, in msgpack it is an error of class
-// fault.Invalid. A number with a fraction or an exponent is a float64; it is an error where it is too large for one, and
-// a loss where the float64 stands for other digits. -0 is the integer 0, a loss; -0.0 keeps its sign. Text that is not
-// JSON by RFC 8259, or its strings UTF-8 (unless UTF8Replace is set: then a byte that belongs to no character, and the escape
-// of half a surrogate pair, becomes U+FFFD, a loss), is an error of class fault.Corrupt; a key
-// that occurs twice in one object is one of class fault.Conflict, unless KeepDup is set. Errors name the line, the column and the offset. A byte
-// order mark at the start is skipped. A number of more than 640 KiB of text and a key of more than 16 MiB are refused.
+// fault.Invalid. A number with a fraction or an exponent is a float64; it is an error where it is too large for one,
+// and a loss where the float64 stands for other digits. -0 is the integer 0, a loss; -0.0 keeps its sign. Text that is
+// not JSON by RFC 8259, or its strings UTF-8 (unless UTF8Replace is set: then a byte that belongs to no character, and
+// the escape of half a surrogate pair, becomes U+FFFD, a loss), is an error of class fault.Corrupt; a key that occurs
+// twice in one object is one of class fault.Conflict, unless KeepDup is set. Errors name the line, the column and the
+// offset. A byte order mark at the start is skipped. A number of more than 640 KiB of text and a key of more than 16
+// MiB are refused.
 //
 // Lengths come before content in both encodings, so src is read twice when it is long: first for the number of items of
 // the long containers. The memory does not grow with the text, apart from the keys of objects that are open: those are
@@ -298,7 +299,7 @@ func (r *jsonReader) lost(kind LossKind, offset int64) error {
 		return lossFault(kind, "", offset)
 	}
 	if r.losses != nil {
-		r.losses.add(kind, "", offset)
+		r.losses.Add(kind, "", offset)
 	}
 	return nil
 }

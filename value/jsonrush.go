@@ -19,13 +19,13 @@ const (
 	rushRoom   = 1 << 10 // bytes that any other token, with a key before it and what is around them, takes at most
 )
 
-// rush is the fast twin of step: it writes many tokens at a time, the ordinary ones, that lie whole in the window of the
-// scanner, in compact form. It leaves all else to step and never does otherwise than step would. It reports whether the
-// item that run writes is complete.
+// rush is the fast twin of step: it writes many tokens at a time, the ordinary ones, that lie whole in the window of
+// the scanner, in compact form. It leaves all else to step and never does otherwise than step would. It reports
+// whether the item that run writes is complete.
 //
-// What makes it fast is that the scanner's token is not stored and loaded, and that the keys of maps are guessed from the
-// maps at the same place before (see keyShape). Inside of it, a comma stands behind each item and not before it, and is
-// taken back where none follows.
+// What makes it fast is that the scanner's token is not stored and loaded, and that the keys of maps are guessed from
+// the maps at the same place before (see keyShape). Inside of it, a comma stands behind each item and not before it,
+// and is taken back where none follows.
 func (w *JSONWriter) rush(s *Scanner, depth int) (bool, error) {
 	b, p, pos := w.buf, s.buf, s.pos
 	table := &forms[s.codec]
@@ -253,8 +253,9 @@ func (w *JSONWriter) full(b []byte) int {
 	return n
 }
 
-// findKey looks up the key at the start of p, a short string. It returns its length and its index, -1 when there is none.
-// The length comes from the head and not from the key that is found, so that what follows need not wait for that.
+// findKey looks up the key at the start of p, a short string. It returns its length and its index, -1 when there is
+// none. The length comes from the head and not from the key that is found, so that what follows need not wait for
+// that.
 func (s *keyShape) findKey(table *[256]form, p []byte) (int, int) {
 	f := &table[p[0]]
 	if f.kind != String || f.flags != 0 {

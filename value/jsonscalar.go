@@ -12,15 +12,12 @@ func (w *JSONWriter) float(f float64, size int, offset int64) error {
 		w.buf = appendFloat(w.buf, f, size)
 		return nil
 	}
-	buf, lost, err := AppendJSONFloat(w.buf, f, size, &w.opts)
-	if err != nil {
-		return fault.Shift(err, offset)
+	buf, e := appendNonFinite(w.buf, f, w.opts.NonFinite)
+	if e != nil {
+		return e.At(offset)
 	}
 	w.buf = buf
-	switch {
-	case !lost:
-		return nil
-	case w.opts.NonFinite == NonFiniteNull:
+	if w.opts.NonFinite == NonFiniteNull {
 		return w.lost(LossNonFinite, offset)
 	}
 	return w.lost(LossNonFiniteText, offset)
@@ -30,7 +27,7 @@ func (w *JSONWriter) float(f float64, size int, offset int64) error {
 func (w *JSONWriter) string(p []byte, offset int64) error {
 	if n := plainPrefix(p); n < len(p) && !utf8.Valid(p[n:]) {
 		if w.opts.InvalidUTF8 == UTF8Error {
-			return fault.New(fault.Corrupt, "value", "string is not valid UTF-8 (byte %d of %d)", invalidAt(p), len(p)).At(offset).Because(PermitInvalidUTF8)
+			return invalidText(p).At(offset)
 		}
 		if err := w.lost(LossUTF8, offset); err != nil {
 			return err

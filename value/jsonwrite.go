@@ -64,8 +64,8 @@ func (w *JSONWriter) run(s *Scanner) error {
 	return nil
 }
 
-// keyMode says what becomes of more keys than memory is for, in f or in what stands in it. A pair that is dropped must be
-// known at once.
+// keyMode says what becomes of more keys than memory is for, in f or in what stands in it. A pair that is dropped must
+// be known at once.
 func (w *JSONWriter) keyMode(f *jsonFrame) keyset.Mode {
 	switch {
 	case w.opts.Dup == DupFirst || w.mode == modePlan:
@@ -576,7 +576,7 @@ func (w *JSONWriter) lost(kind LossKind, offset int64) error {
 		return lossFault(kind, w.where, offset)
 	}
 	if w.losses != nil {
-		w.losses.add(kind, w.where, w.base+offset)
+		w.losses.Add(kind, w.where, w.base+offset)
 	}
 	return nil
 }

@@ -32,11 +32,11 @@ func AppendJSON(dst []byte, c Codec, data []byte, lim Limits, o *JSONOptions, lo
 // jsonWriters keeps the stacks of writers, and the shapes they have learned, for the next call of AppendJSON.
 var jsonWriters = sync.Pool{New: func() any { return new(JSONWriter) }}
 
-// JSONWriter writes values as JSON text. Memory is bounded: the buffer of 64 KiB, the stack of open containers, and the
-// keys of the maps that are open, which it must compare (see [DupMode]). Of those, some tens of megabytes are kept; beyond
-// that a filter of 64 MiB takes over, and what it suspects is looked up by reading the input again, or in a temporary file
-// where that cannot be. [DupFirst] and [DupLast] have to know at once: past 96 MiB of keys they are an error of class
-// fault.Limit.
+// JSONWriter writes values as JSON text. Memory is bounded: the buffer of 64 KiB, the stack of open containers, and
+// the keys of the maps that are open, which it must compare (see [DupMode]). Of those, some tens of megabytes are
+// kept; beyond that a filter of 64 MiB takes over, and what it suspects is looked up by reading the input again, or in
+// a temporary file where that cannot be. [DupFirst] and [DupLast] have to know at once: past 96 MiB of keys they are
+// an error of class fault.Limit.
 //
 // Values come whole ([JSONWriter.WriteValue], [JSONWriter.WriteSection]) or as the children of containers that the
 // caller begins and ends; the writer puts commas, line breaks and indentation. Values at the top level are separated by
@@ -184,11 +184,11 @@ func (w *JSONWriter) forget() {
 // is base in the object; where names the place and may be empty. Errors and losses say it.
 func (w *JSONWriter) At(where string, base int64) { w.where, w.base = where, base }
 
-// WriteValue writes the next whole value of s; where none is left, at the end of the input or of the container of s that
-// is open, it returns [io.EOF] and writes nothing.
+// WriteValue writes the next whole value of s; where none is left, at the end of the input or of the container of s
+// that is open, it returns [io.EOF] and writes nothing.
 //
-// [KeysPairs] and [DupLast] need to know a map whole before its first byte is written. A scanner over a reader must then
-// take the value into memory, up to 32 MiB; a longer one is an error of class fault.Limit, and is for
+// [KeysPairs] and [DupLast] need to know a map whole before its first byte is written. A scanner over a reader must
+// then take the value into memory, up to 32 MiB; a longer one is an error of class fault.Limit, and is for
 // [JSONWriter.WriteSection].
 func (w *JSONWriter) WriteValue(s *Scanner) error {
 	if err := w.ready(); err != nil {
@@ -273,23 +273,24 @@ func (w *JSONWriter) EndArray() error {
 	return w.endOwn()
 }
 
-// BeginMap begins a map, as a value of the container that is open. With pairs it is written as [[key,value],…];
-// [JSONWriter.NeedsPairs] says of each key whether that must be.
-func (w *JSONWriter) BeginMap(pairs bool) error {
+// BeginMap begins a map, as a value of the container that is open.
+func (w *JSONWriter) BeginMap() error { return w.beginMap(frameMap) }
+
+// BeginPairs begins a map that is written as [[key,value],…]. [JSONWriter.NeedsPairs] says of each key whether that
+// must be.
+func (w *JSONWriter) BeginPairs() error { return w.beginMap(framePairs) }
+
+func (w *JSONWriter) beginMap(kind frameKind) error {
 	if err := w.ready(); err != nil {
 		return err
 	}
 	w.lead(w.top())
-	kind := frameMap
-	if pairs {
-		kind = framePairs
-	}
 	w.callers++
 	return w.begin(kind, -w.callers, true)
 }
 
-// NeedsPairs reports whether a map with this encoded key must be begun with pairs: whether the options say [KeysPairs]
-// and the key is no string.
+// NeedsPairs reports whether a map with this encoded key must be begun by BeginPairs: whether the options say
+// [KeysPairs] and the key is no string.
 func (w *JSONWriter) NeedsPairs(c Codec, key []byte) bool {
 	if w.opts.Keys != KeysPairs {
 		return false
@@ -302,9 +303,10 @@ func (w *JSONWriter) NeedsPairs(c Codec, key []byte) bool {
 	return err == nil && w.scan.Kind != String
 }
 
-// Key writes a key, given as the bytes of one encoded value, in the map that BeginMap began. The value must follow when
-// it returns true. It returns false where [DupFirst] drops the pair; then the value must not be written. With [DupLast]
-// the caller is to leave out earlier pairs, and a key that occurs twice is an error of class fault.Conflict.
+// Key writes a key, given as the bytes of one encoded value, in the map that BeginMap or BeginPairs began. The value
+// must follow when it returns true. It returns false where [DupFirst] drops the pair; then the value must not be
+// written. With [DupLast] the caller is to leave out earlier pairs, and a key that occurs twice is an error of class
+// fault.Conflict.
 func (w *JSONWriter) Key(c Codec, key []byte) (bool, error) {
 	f := w.top()
 	if w.err == nil && (!f.isMap() || !f.caller || f.value) {
@@ -323,7 +325,7 @@ func (w *JSONWriter) Key(c Codec, key []byte) (bool, error) {
 	return !w.top().dropped, nil
 }
 
-// EndMap ends the map that BeginMap began.
+// EndMap ends the map that BeginMap or BeginPairs began.
 func (w *JSONWriter) EndMap() error {
 	if f := w.top(); w.err == nil && (!f.isMap() || !f.caller || f.value) {
 		return w.fail(misuse("EndMap without BeginMap, or behind a key"))

@@ -32,7 +32,7 @@ func jsonParts(t *testing.T, w *JSONWriter) {
 			t.Fatal(ok, err)
 		}
 	}
-	must(w.BeginMap(false))
+	must(w.BeginMap())
 	key(Msgpack, AppendString(nil, Msgpack, "a"))
 	must(w.WriteValue(NewScanner(Msgpack, jsonHex("92 01 a1 62"), Limits{})))
 	key(CBOR, AppendString(nil, CBOR, "b\n"))
@@ -48,11 +48,11 @@ func jsonParts(t *testing.T, w *JSONWriter) {
 	must(w.EndArray())
 	must(w.EndArray())
 	key(Msgpack, AppendString(nil, Msgpack, "c"))
-	must(w.BeginMap(true))
+	must(w.BeginPairs())
 	key(CBOR, []byte{7})
 	must(w.WriteSection(Msgpack, bytes.NewReader([]byte{0xc0, 0x91, 0x05}), 1, 2))
 	key(Msgpack, AppendString(nil, Msgpack, "7"))
-	must(w.BeginMap(false))
+	must(w.BeginMap())
 	must(w.EndMap())
 	must(w.EndMap())
 	key(Msgpack, []byte{0xa0})
@@ -85,7 +85,7 @@ func TestJSONWriterKeys(t *testing.T) {
 		var out bytes.Buffer
 		var loss Losses
 		w := NewJSONWriter(&out, Limits{}, &JSONOptions{Keys: KeysString, Dup: mode}, &loss)
-		w.BeginMap(false)
+		w.BeginMap()
 		for i, k := range []string{"a1 61", "07", "a1 62", "a1 37", "92 01 a1 63", "d9 01 61"} {
 			w.At("key", int64(0x10*i))
 			ok, err := w.Key(Msgpack, jsonHex(k))
@@ -136,7 +136,7 @@ func TestJSONWriterMisuse(t *testing.T) {
 	value := func(w *JSONWriter) error { return w.WriteValue(NewScanner(Msgpack, []byte{1}, Limits{})) }
 	key := func(w *JSONWriter) error { _, err := w.Key(Msgpack, []byte{0xa0}); return err }
 	array := (*JSONWriter).BeginArray
-	object := func(w *JSONWriter) error { return w.BeginMap(false) }
+	object := (*JSONWriter).BeginMap
 	endArray, endMap := (*JSONWriter).EndArray, (*JSONWriter).EndMap
 	for i, steps := range [][]func(*JSONWriter) error{
 		{key}, {endArray}, {endMap}, {object, value}, {object, array}, {object, object}, {object, key, key}, {object, key, endMap}, {object, endArray},
@@ -153,12 +153,12 @@ func TestJSONWriterMisuse(t *testing.T) {
 		}
 	}
 	w := NewJSONWriter(io.Discard, Limits{}, &JSONOptions{Keys: KeysPairs}, nil)
-	w.BeginMap(false)
+	w.BeginMap()
 	if _, err := w.Key(Msgpack, []byte{7}); !errors.Is(err, fault.Invalid) {
 		t.Errorf("7 in a map without pairs: %v", err)
 	}
 	w = NewJSONWriter(io.Discard, Limits{}, nil, nil)
-	w.BeginMap(false)
+	w.BeginMap()
 	for _, raw := range []string{"", "a1", "a0 a0"} {
 		w.err = nil
 		if _, err := w.Key(Msgpack, jsonHex(raw)); !errors.Is(err, fault.Corrupt) {

@@ -91,8 +91,8 @@ type Limits struct {
 // (docs/format/msglc.md, "Limits").
 const DefaultDepth = 1000
 
-// MaxDepth is the highest depth limit. What consumes values may be recursive, as a jq program is, and 10,000 calls within
-// one another fit the stack.
+// MaxDepth is the highest depth limit. What consumes values may be recursive, as a jq program is, and 10,000 calls
+// within one another fit the stack.
 const MaxDepth = 10_000
 
 // MaxNesting is the depth limit that holds.

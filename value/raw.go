@@ -1,7 +1,7 @@
 package value
 
-// Raw is the encoded bytes of one value: the lossless form of a value in memory. [Append] copies them, or transcodes them
-// into the other codec; [Unmarshal] fills a Raw with the bytes of the value it finds.
+// Raw is the encoded bytes of one value: the lossless form of a value in memory. [Append] copies them, or transcodes
+// them into the other codec; [Unmarshal] fills a Raw with the bytes of the value it finds.
 type Raw struct {
 	Codec Codec
 	Data  []byte

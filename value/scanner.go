@@ -295,8 +295,8 @@ func (s *Scanner) take(kind Kind, n uint64, at int64) error {
 	return nil
 }
 
-// fillHead brings the head at pos into the window, and of what follows only as much as the reader gives with it: a value
-// that is whole is not kept back until more arrives.
+// fillHead brings the head at pos into the window, and of what follows only as much as the reader gives with it: a
+// value that is whole is not kept back until more arrives.
 func (s *Scanner) fillHead() {
 	s.fill(1)
 	if s.pos < len(s.buf) {
@@ -358,7 +358,8 @@ func (s *Scanner) read(p []byte) int {
 
 // Skip passes the next value whole: a container with all that is in it. In a map, a key and its value are two values;
 // behind a Tag it passes the tagged value. At the end of an open container, and at the end of the input, it does what
-// [Scanner.Next] does. Else there is no token then: its Kind is Invalid. What [Skip] says of depth and strings holds here.
+// [Scanner.Next] does. Else there is no token then: its Kind is Invalid. What [Skip] says of depth and strings holds
+// here.
 func (s *Scanner) Skip() error {
 	if !s.atValue() {
 		return s.Next()

@@ -104,12 +104,13 @@ const (
 var errMore = errors.New("more bytes are needed")
 
 // run passes over values in p, of the left bytes that the input has from there on, until need is 0. It returns how
-// many bytes it passed; more than len(p) when the content of a string goes on behind p. The error is nil when all values
-// are passed, errMore when p holds no more whole head, [io.ErrUnexpectedEOF] when the values claim more than is left.
+// many bytes it passed; more than len(p) when the content of a string goes on behind p. The error is nil when all
+// values are passed, errMore when p holds no more whole head, [io.ErrUnexpectedEOF] when the values claim more than is
+// left.
 //
-// The distance to the next value hangs on a load from where the last one ended and a look-up with what was loaded: eleven
-// cycles, and nothing to do meanwhile. So the common distances are taken by branches: those the processor predicts,
-// and goes on. Measured on records: 1.6 GB/s with the table alone, 2.2 GB/s so.
+// The distance to the next value hangs on a load from where the last one ended and a look-up with what was loaded:
+// eleven cycles, and nothing to do meanwhile. So the common distances are taken by branches: those the processor
+// predicts, and goes on. Measured on records: 1.6 GB/s with the table alone, 2.2 GB/s so.
 func (k *skipper) run(p []byte, left int) (pos int, err error) {
 	t, short := &steps[k.codec], shortStrings[k.codec]
 	need := k.need

@@ -15,9 +15,9 @@ import (
 // shortest form, definite lengths, strings in one piece. The order of pairs and the width of floats are kept, with to
 // equal to from as well.
 //
-// Nothing is lost without an error. What the other codec cannot hold is an error of class [fault.Invalid] with the offset
-// in data; what means the same there is translated, see below. A map in which an encoded key comes twice is an error of
-// class [fault.Conflict], a string that is not UTF-8 one of class [fault.Corrupt].
+// Nothing is lost without an error. What the other codec cannot hold is an error of class [fault.Invalid] with the
+// offset in data; what means the same there is translated, see below. A map in which an encoded key comes twice is an
+// error of class [fault.Conflict], a string that is not UTF-8 one of class [fault.Corrupt].
 //
 //	CBOR                             msgpack
 //	float16                       -> float32
@@ -31,10 +31,10 @@ import (
 //	years 0 to 9999 (where exact)
 //	refused                          other ext
 //
-// Besides the output it takes memory for the keys of the maps around the current value: up to 16 MiB they are kept, beyond
-// that a filter of 64 MiB takes over and what it suspects is looked up by reading data again. With containers of
-// indefinite length, whose counts take a pass of their own, it takes a byte for each and 16 for one of more than 254 items,
-// up to 256 MiB; past that it returns an error of class [fault.Limit].
+// Besides the output it takes memory for the keys of the maps around the current value: up to 16 MiB they are kept,
+// beyond that a filter of 64 MiB takes over and what it suspects is looked up by reading data again. With containers
+// of indefinite length, whose counts take a pass of their own, it takes a byte for each and 16 for one of more than
+// 254 items, up to 256 MiB; past that it returns an error of class [fault.Limit].
 func Transcode(dst []byte, to, from Codec, data []byte, lim Limits) ([]byte, error) {
 	t := transcoder{to: to, from: from, out: dst, memory: transcodeMemory, open: func() *Scanner {
 		return NewScanner(from, data, lim)
@@ -46,8 +46,9 @@ func Transcode(dst []byte, to, from Codec, data []byte, lim Limits) ([]byte, err
 }
 
 // TranscodeAt writes to w what [Transcode] appends, of the size bytes of src. It reads src once from front to back,
-// once more when it meets a container of indefinite length, and again where many keys need a second look. Besides what Transcode says it takes memory for the longest
-// string and the longest key. What was written before an error is a part of a value.
+// once more when it meets a container of indefinite length, and again where many keys need a second look. Besides what
+// Transcode says it takes memory for the longest string and the longest key. What was written before an error is a
+// part of a value.
 func TranscodeAt(w io.Writer, to, from Codec, src io.ReaderAt, size int64, lim Limits) error {
 	t := transcoder{to: to, from: from, w: w, memory: transcodeMemory, open: func() *Scanner {
 		return NewStream(from, io.NewSectionReader(src, 0, size), size, lim)
@@ -318,8 +319,8 @@ func (t *transcoder) refuseAt(what string, at int64) error {
 	return fault.New(fault.Invalid, "value", "%s has no form in %s", what, t.to).At(at).Because(PermitCodec)
 }
 
-// appendFloatBits appends a float in its own width, bit by bit: a signalling NaN would not outlive a float32. Msgpack has no
-// half float, every one is a float32.
+// appendFloatBits appends a float in its own width, bit by bit: a signalling NaN would not outlive a float32. Msgpack
+// has no half float, every one is a float32.
 func appendFloatBits(dst []byte, c Codec, kind Kind, bits uint64) []byte {
 	switch {
 	case kind == Float16 && c == CBOR:

@@ -103,8 +103,8 @@ func (t *transcoder) ext() (err error) {
 	return err
 }
 
-// exactTime reads RFC 3339 text of a time that a msgpack timestamp holds: up to nanoseconds and without an offset, since a
-// timestamp has none to keep.
+// exactTime reads RFC 3339 text of a time that a msgpack timestamp holds: up to nanoseconds and without an offset,
+// since a timestamp has none to keep.
 func exactTime(b []byte) (time.Time, bool) {
 	const whole = len("2006-01-02T15:04:05")
 	b = bytes.ToUpper(b) // "t" and "z" are allowed

@@ -36,8 +36,8 @@ type UndefinedValue struct{}
 type SimpleValue uint8
 
 // Number is a number as text, with all its digits. Without a point and an exponent it is an integer of any size, else
-// the nearest float64. It is written by [Append] like the number it names and filled by [Unmarshal] with the text of the
-// number it reads.
+// the nearest float64. It is written by [Append] like the number it names and filled by [Unmarshal] with the text of
+// the number it reads.
 type Number string
 
 // OrderedMap is a map that keeps the order of its pairs. Two pairs with the same key are refused when it is written.
@@ -63,8 +63,8 @@ type Seq struct {
 }
 
 // MapSeq is a map whose pairs are made while it is written; Len is as in [Seq]. Two pairs with the same key are
-// refused. To find them the encoded keys are kept in memory up to 96 MiB, some two million short ones. Those of a longer
-// map go to a temporary file, which is gone afterwards.
+// refused. To find them the encoded keys are kept in memory up to 96 MiB, some two million short ones. Those of a
+// longer map go to a temporary file, which is gone afterwards.
 type MapSeq struct {
 	Len   int
 	Pairs iter.Seq2[any, any]

@@ -205,7 +205,7 @@ func (s *spooled) Commit(ctx context.Context) error {
 	if _, err := s.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
-	return s.deliver(ctx, s.File)
+	return s.deliver(ctx, s.Temporary)
 }
 
 func (s *spooled) Abort() { s.Close() }

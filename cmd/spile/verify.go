@@ -140,7 +140,7 @@ func (e *env) verifyFile(ctx context.Context, file string, in *sourceFlags, out 
 	}
 	// A file without a table of contents has nothing to check but its values.
 	deep := out.deep || d.Info().TOCSize == 0
-	return named(d.Verify(ctx, deep, func(f msglc.Finding) {
+	return named(d.Verify(ctx, &msglc.VerifyOptions{Deep: deep}, func(f msglc.Finding) {
 		if f.Note {
 			e.say("%s: note: %s", file, newFinding(f.Err).line(file))
 			return

@@ -62,8 +62,8 @@ func TestConsoleBlocks(t *testing.T) {
 	}
 }
 
-// runConsole runs the commands of a block and returns the block as it should be. A command goes on in the lines below it
-// as long as they end in a backslash.
+// runConsole runs the commands of a block and returns the block as it should be. A command goes on in the lines below
+// it as long as they end in a backslash.
 func runConsole(t *testing.T, dir, block string) string {
 	t.Helper()
 	var out strings.Builder

@@ -165,7 +165,7 @@ func checkCombined(t *testing.T, p *original, path string, f format, doc any) {
 		t.Fatal(err)
 	}
 	same(t, "Go value", sortedText(typed(v)), sortedText(typed(doc)))
-	if err := r.Verify(ctx, true, func(f msglc.Finding) { t.Errorf("finding: %v", f.Err) }); err != nil {
+	if err := r.Verify(ctx, &msglc.VerifyOptions{Deep: true}, func(f msglc.Finding) { t.Errorf("finding: %v", f.Err) }); err != nil {
 		t.Fatal(err)
 	}
 	// The original splits a step of a list that leads into a child archive at "/" again, and skips the empty key. Both

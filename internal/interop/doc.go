@@ -1,5 +1,5 @@
-// Package interop holds tests of Spile against the Python package msglc, the original of the msglc format: files written
-// by each side are read by the other, and bytes are compared where the format leaves no choice.
+// Package interop holds tests of Spile against the Python package msglc, the original of the msglc format: files
+// written by each side are read by the other, and bytes are compared where the format leaves no choice.
 //
 // The tests run the original as a child process (testdata/driver.py) and use nothing of it but its documented names.
 // They need a Python that can import msglc: the one that the environment variable SPILE_PYTHON names, which must then

@@ -102,12 +102,12 @@ func document(t *testing.T, p *original, c testCase, f format) {
 	}
 }
 
-// readByUs checks the whole document in every way of reading, and that a path through the table of contents leads to the
-// same bytes as the path through the plain payload.
+// readByUs checks the whole document in every way of reading, and that a path through the table of contents leads to
+// the same bytes as the path through the plain payload.
 func readByUs(t *testing.T, r *msglc.Reader, want string, doc any) {
 	t.Helper()
 	var findings []string
-	if err := r.Verify(ctx, true, func(f msglc.Finding) {
+	if err := r.Verify(ctx, &msglc.VerifyOptions{Deep: true}, func(f msglc.Finding) {
 		if !f.Note {
 			findings = append(findings, f.Err.Error())
 		}

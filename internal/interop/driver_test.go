@@ -162,7 +162,8 @@ func (p *original) dumpJSON(path, text string, f format) ([]byte, error) {
 	return os.ReadFile(path)
 }
 
-// read has the original read the full values at some paths. A path is nil for the whole, a string, or a list of typed JSON.
+// read has the original read the full values at some paths. A path is nil for the whole, a string, or a list of typed
+// JSON.
 func (p *original) read(path string, f format, cached bool, paths ...any) ([]answer, error) {
 	r := f.request("read", path)
 	r["cached"], r["paths"] = cached, paths

@@ -16,8 +16,9 @@ import (
 	"github.com/spilehq/spile/value"
 )
 
-// Typed JSON (testdata/msglc/README.md of the repository) is the form in which values are exchanged and compared. In memory it
-// is what encoding/json makes of it: nil, bool, string, json.Number, []any, and one-member objects for the other types.
+// Typed JSON (testdata/msglc/README.md of the repository) is the form in which values are exchanged and compared. In
+// memory it is what encoding/json makes of it: nil, bool, string, json.Number, []any, and one-member objects for the
+// other types.
 
 func form(name string, arg any) any { return map[string]any{name: arg} }
 

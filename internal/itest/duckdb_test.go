@@ -1,5 +1,6 @@
-// Package itest reads what the exports write with DuckDB, an implementation of Parquet that has nothing in common with the
-// one that wrote. DuckDB is C++: the tests need a C compiler, which is why this module stands outside the workspace.
+// Package itest reads what the exports write with DuckDB, an implementation of Parquet that has nothing in common with
+// the one that wrote. DuckDB is C++: the tests need a C compiler, which is why this module stands outside the
+// workspace.
 //
 //	cd internal/itest && GOWORK=off go test ./...
 package itest

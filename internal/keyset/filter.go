@@ -20,8 +20,8 @@ func mix(hash uint64, id int64) uint64 {
 	return hi ^ lo
 }
 
-// addFilter adds a key to the filter, a Bloom filter of five bits in one cache line, and reports whether it may have been
-// there already. At 20 million keys one in 10,000 is there by chance, at 100 million one in eight.
+// addFilter adds a key to the filter, a Bloom filter of five bits in one cache line, and reports whether it may have
+// been there already. At 20 million keys one in 10,000 is there by chance, at 100 million one in eight.
 func (s *Set) addFilter(h uint64) (known bool) {
 	if s.filter == nil {
 		s.budget() // the limits
@@ -44,12 +44,9 @@ func (s *Set) addFilter(h uint64) (known bool) {
 // Full reports whether [Set.LookUp] must be called before more keys are added.
 func (s *Set) Full() bool { return len(s.suspects) > 0 && len(s.suspects) >= s.limits.Suspects }
 
-// Suspects reports whether keys wait for a second look.
-func (s *Set) Suspects() bool { return len(s.suspects) > 0 }
-
-// LookUp takes the second look at the suspects. again must read the input once more, up to the last key that was added or
-// further, and begin, add and end on the set it is given as it did on s; there [Set.Add] finds the key that occurs twice.
-// LookUp ends with the first error of again.
+// LookUp takes the second look at the suspects. again must read the input once more, up to the last key that was added
+// or further, and begin, add and end on the set it is given as it did on s; there [Set.Add] finds the key that occurs
+// twice. LookUp ends with the first error of again.
 func (s *Set) LookUp(again func(*Set) error) error {
 	if len(s.suspects) == 0 {
 		return nil
@@ -93,6 +90,9 @@ type suspect struct {
 }
 
 const noText = -1
+
+// suspectSize is the memory that a suspect takes beside its bytes.
+const suspectSize = 32
 
 // set makes it a look at the suspects.
 func (c *second) set(suspects []uint64) {

@@ -52,8 +52,10 @@ type Limits struct {
 	Suspects int // keys that wait for a second look
 }
 
-// DefaultLimits is 96 MiB for keys, or 16 MiB and a filter of 64 MiB.
-var DefaultLimits = Limits{Exact: 96 << 20, Reread: 16 << 20, Filter: 8 << 20, Suspects: 512 << 10}
+// DefaultLimits returns 96 MiB for keys, or 16 MiB and a filter of 64 MiB.
+func DefaultLimits() Limits {
+	return Limits{Exact: 96 << 20, Reread: 16 << 20, Filter: 8 << 20, Suspects: 512 << 10}
+}
 
 // Map is what a set knows of one open map. The zero value is not open.
 type Map struct {
@@ -110,7 +112,14 @@ func (s *Set) Reset(m Mode) {
 
 // Memory is about the number of bytes that the set holds on to.
 func (s *Set) Memory() int {
-	return cap(s.text) + EntrySize*cap(s.entries) + 8*len(s.filter) + 8*cap(s.suspects) + cap(s.log.buf)
+	n := cap(s.text) + EntrySize*cap(s.entries) + s.inTables + 8*len(s.filter) + 8*cap(s.suspects) + cap(s.log.buf)
+	for _, t := range s.free {
+		n += 4 * cap(t)
+	}
+	for _, m := range s.logs[:cap(s.logs)] {
+		n += 8 * cap(m.suspects)
+	}
+	return n + suspectSize*cap(s.looks.slots) + cap(s.looks.text)
 }
 
 // SetMode sets the mode for what is added from now on. Maps whose keys went out of memory stay in the mode that they
@@ -119,7 +128,7 @@ func (s *Set) SetMode(m Mode) { s.mode, s.bound = m, 0 }
 
 func (s *Set) budget() int {
 	if s.limits == (Limits{}) {
-		s.limits = DefaultLimits
+		s.limits = DefaultLimits()
 	}
 	if s.mode == Reread {
 		return s.limits.Reread
@@ -171,8 +180,8 @@ func (s *Set) forget(m *Map) {
 	m.table, m.n = nil, 0
 }
 
-// Add adds a key, which stands at offset, to the innermost map. It returns the entry of the same key when it sees that the
-// map has it already; the entry is empty at a second look.
+// Add adds a key, which stands at offset, to the innermost map. It returns the entry of the same key when it sees that
+// the map has it already; the entry is empty at a second look.
 func (s *Set) Add(m *Map, key []byte, offset int64) (*Entry, error) {
 	if s.check != nil {
 		if s.check.twice(mix(s.hash(key), m.id), m.id, key) {

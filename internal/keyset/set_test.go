@@ -256,3 +256,27 @@ func TestFilter(t *testing.T) {
 		}
 	}
 }
+
+// TestMemoryCountsAll: what a set keeps for its next use counts too.
+func TestMemoryCountsAll(t *testing.T) {
+	var s Set
+	var m Map
+	s.Begin(&m, 1)
+	for i := range 100_000 {
+		if _, err := s.Add(&m, fmt.Appendf(nil, "key %d", i), 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	open := s.Memory()
+	if err := s.End(&m); err != nil {
+		t.Fatal(err)
+	}
+	if closed := s.Memory(); closed != open || closed-cap(s.text)-EntrySize*cap(s.entries) < 4*100_000 {
+		t.Errorf("%d bytes with the map open, %d with its table free", open, closed)
+	}
+	before := s.Memory()
+	s.looks.set(make([]uint64, 1000))
+	if got := s.Memory() - before; got < 1000*suspectSize {
+		t.Errorf("a second look takes %d bytes", got)
+	}
+}

@@ -1,5 +1,5 @@
-// Package scratch makes temporary files that nobody else sees and that are gone when they are closed, or when the process
-// ends, where the system lets go of the name of a file that is open.
+// Package scratch makes temporary files that nobody else sees and that are gone when they are closed, or when the
+// process ends, where the system lets go of the name of a file that is open.
 package scratch
 
 import "os"

@@ -287,8 +287,8 @@ type (
 	F64 uint64
 )
 
-// Cell is the value of row i in a form that compares: nil, bool, int64 (numbers, ticks), F32, F64, string (text, and UUIDs
-// as text), and []any of these.
+// Cell is the value of row i in a form that compares: nil, bool, int64 (numbers, ticks), F32, F64, string (text, and
+// UUIDs as text), and []any of these.
 func Cell(c *tcb.Column, i int) any {
 	if !c.Has(i) {
 		return nil
