@@ -22,8 +22,8 @@ const defaultComment = "The columns that deployed readers know. Written by the c
 
 // Baseline is the record of the columns that deployed readers know. The file is JSON, and is that of the
 // original (docs/format/tcb.md, "Baseline"). It also records, in properties that the original passes over, the optional
-// bits and the labels of enumerations; what an existing file does not have of these is not compared. Properties that
-// others have added are kept.
+// bits, the logical types and the labels of enumerations; what an existing file does not have of these is not compared.
+// Properties that others have added are kept.
 //
 // The zero Baseline is that of a first run, against which every schema passes.
 type Baseline struct {
@@ -43,8 +43,9 @@ type record struct {
 	explicitTag   bool
 	optional      *bool // nil when it is not recorded, and below
 	elemOptional  *bool
+	logical       *Logical // of an I64 column
 	labels        map[string]int32
-	retiredLabels map[string]int32 // that were labels once, and whose numbers no other may have
+	retiredLabels map[string]int32 // that were labels once, or had this number once, which no other may have
 	extra         []property
 }
 
@@ -161,6 +162,8 @@ func parseRecord(text json.RawMessage) (*record, error) {
 			err = json.Unmarshal(p.value, &r.optional)
 		case "ElementOptional":
 			err = json.Unmarshal(p.value, &r.elemOptional)
+		case "Logical":
+			r.logical, err = parseLogical(p.value)
 		case "Enum":
 			r.labels, err = parseLabels(p.value)
 		case "EnumRetired":
@@ -176,6 +179,19 @@ func parseRecord(text json.RawMessage) (*record, error) {
 		return nil, errors.New(`"Element" or "Kind" is missing`)
 	}
 	return r, nil
+}
+
+// parseLogical reads the name of a logical type, or null.
+func parseLogical(text json.RawMessage) (*Logical, error) {
+	var name *string
+	if err := json.Unmarshal(text, &name); err != nil || name == nil {
+		return nil, err
+	}
+	i := slices.Index(logicalNames[:], *name)
+	if i < 0 {
+		return nil, fmt.Errorf("%q, want i64, datetime or timespan", *name)
+	}
+	return new(Logical(i)), nil
 }
 
 func parseLabels(text json.RawMessage) (map[string]int32, error) {
@@ -274,6 +290,9 @@ func (r *record) append(dst []byte) []byte {
 	if r.elemOptional != nil {
 		dst = fmt.Appendf(dst, `, "ElementOptional": %t`, *r.elemOptional)
 	}
+	if r.logical != nil {
+		dst = fmt.Appendf(dst, `, "Logical": "%s"`, logicalNames[*r.logical])
+	}
 	dst = appendLabels(dst, "Enum", r.labels)
 	dst = appendLabels(dst, "EnumRetired", r.retiredLabels)
 	for _, p := range r.extra {
@@ -321,16 +340,18 @@ func appendText(dst []byte, s string) []byte {
 // Rule names what a problem breaks.
 type Rule string
 
-// The rules of a baseline.
+// The rules of a baseline. The last two only warn.
 const (
 	TagReused      Rule = "tag-reused"      // the tag of a column that was deleted is back
 	ColumnsShifted Rule = "columns-shifted" // of a table without tags of its own: a column stands where another stood
-	TypeChanged    Rule = "type-changed"    // element, kind or an optional bit; a wider type, too
+	TypeChanged    Rule = "type-changed"    // element, kind, an optional bit or the logical type; a wider type, too
 	EnumRenumbered Rule = "enum-renumbered" // a label has another number, or a number another label
 	ColumnDeleted  Rule = "column-deleted"  // without a tombstone
+	ColumnMoved    Rule = "column-moved"    // the name of a tag is another, and one of the two has or had another tag
+	ColumnRenamed  Rule = "column-renamed"  // the name of a tag is another
 )
 
-// Problem is a change that deployed readers do not survive.
+// Problem is a change that deployed readers do not survive, or, as a warning, one that they may not survive.
 type Problem struct {
 	Rule   Rule
 	Table  string
@@ -357,6 +378,7 @@ type BaselineOptions struct {
 // BaselineReport is what a check has found.
 type BaselineReport struct {
 	Problems []Problem // in the order of the schemas and their columns, deleted columns last
+	Warnings []Problem // in the same order; they refuse nothing, and nothing acknowledges them
 	Next     *Baseline // the new state, which replaces the baseline; nil when there are problems
 	Vanished []string  // tables that were not among the schemas for the first time; their tags are retired
 	Unused   []string  // acknowledgements that nothing needed
@@ -433,6 +455,7 @@ func (c *baselineCheck) table(s *Schema, old map[int32]*record, explicit bool) {
 	next := make(map[int32]*record, max(len(old), len(s.Columns)))
 	c.next.tables[s.Table] = next
 	gone := allRetired(old)
+	names := namesOf(s, old)
 	for i := range s.Columns {
 		f := &s.Columns[i]
 		was := old[f.Tag]
@@ -441,7 +464,7 @@ func (c *baselineCheck) table(s *Schema, old map[int32]*record, explicit bool) {
 			if f.Name == "" && was.name != "" {
 				p.Column = was.name
 			}
-			c.column(f, was, gone, explicit, p)
+			c.column(f, was, names, gone, explicit, p)
 		}
 		next[f.Tag] = newRecord(f, was, explicit)
 	}
@@ -468,7 +491,7 @@ func (c *baselineCheck) table(s *Schema, old map[int32]*record, explicit bool) {
 
 // column compares a column with the record of its tag, by the rows of docs/format/tcb.md, "Baseline", from top to
 // bottom. p is the problem that it would be.
-func (c *baselineCheck) column(f *Field, was *record, gone, explicit bool, p Problem) {
+func (c *baselineCheck) column(f *Field, was *record, names *columnNames, gone, explicit bool, p Problem) {
 	if was.retired {
 		p.Rule = TagReused
 		p.Msg = fmt.Sprintf("the tag was that of %s, which was deleted: no other column may have it; give this one a new tag", was.label(f.Tag))
@@ -484,32 +507,107 @@ func (c *baselineCheck) column(f *Field, was *record, gone, explicit bool, p Pro
 		if c.problem(p) {
 			return
 		}
+	} else if old := was.givenName(f.Tag); old != "" && f.Name != "" && old != f.Name {
+		w := p
+		w.Rule, w.Msg = names.renamed(old, f.Name)
+		c.report.Warnings = append(c.report.Warnings, w)
 	}
-	if before := was.typeLike(f.Type); before != f.Type {
-		p.Rule = TypeChanged
-		p.Msg = fmt.Sprintf("was %s, is %s: deployed readers refuse the column; a new column with a new tag is safe", before, f.Type)
-		c.problem(p)
-	}
+	c.columnType(f, was, p)
 	if f.Type.Element != Enum || was.element != Enum || len(f.Labels) == 0 {
 		return
 	}
-	wrong := compareLabels(was.labels, f.Labels).renumbered
-	for _, name := range labelsByNumber(was.retiredLabels) {
-		number := was.retiredLabels[name]
-		if is, ok := f.Labels[name]; ok && is != number {
-			wrong = append(wrong, fmt.Sprintf("%s was %d, is %d", name, number, is))
-		}
-		for label, n := range f.Labels {
-			if n == number && label != name {
-				wrong = append(wrong, fmt.Sprintf("%d was %s, which was removed, and is %s", number, name, label))
-			}
-		}
-	}
+	changes := compareLabels(was.labels, f.Labels)
+	wrong := slices.Concat(changes.renumbered, changes.renamed, retiredChanges(was, f.Labels))
 	if wrong != nil {
 		p.Rule = EnumRenumbered
 		p.Msg = strings.Join(wrong, ", ") + ": deployed readers take one for the other"
 		c.problem(p)
 	}
+}
+
+// columnType compares the type, and the logical type where both sides know it.
+func (c *baselineCheck) columnType(f *Field, was *record, p Problem) {
+	before := was.typeLike(f.Type)
+	then, now := f.Logical, f.Logical
+	if was.logical != nil && (f.Type.Element != I64 || f.knowsLogical()) {
+		then = *was.logical
+	}
+	p.Rule = TypeChanged
+	switch {
+	case before != f.Type:
+		p.Msg = fmt.Sprintf("was %s, is %s: deployed readers refuse the column", typeText(before, then), typeText(f.Type, now))
+	case f.Type.Element == I64 && then != now:
+		p.Msg = fmt.Sprintf("was %s, is %s: the file does not tell, so deployed readers take one for the other", typeText(before, then), typeText(f.Type, now))
+	default:
+		return
+	}
+	p.Msg += "; a new column with a new tag is safe"
+	c.problem(p)
+}
+
+// knowsLogical reports whether the logical type is known: a column without a name may be that of a file, which does not
+// tell it.
+func (f *Field) knowsLogical() bool {
+	return f.Type.Element == I64 && (f.Name != "" || f.Logical != Number)
+}
+
+// typeText is a type as messages show it, with the logical type: "datetime?[]".
+func typeText(t Type, l Logical) string {
+	if t.Element != I64 {
+		return t.String()
+	}
+	return logicalNames[l] + strings.TrimPrefix(t.String(), t.Element.String())
+}
+
+// retiredChanges compares labels with those that were retired, in words. What the last schema had already, since it was
+// accepted, is no change, and what compareLabels finds is not told twice.
+func retiredChanges(was *record, cur map[string]int32) (wrong []string) {
+	at, before := labelAt(cur), labelAt(was.labels)
+	for _, name := range labelsByNumber(was.retiredLabels) {
+		number := was.retiredLabels[name]
+		_, known := was.labels[name]
+		if is, ok := cur[name]; ok && is != number && !known {
+			wrong = append(wrong, fmt.Sprintf("%s was %d, is %d", name, number, is))
+		}
+		_, known = before[number]
+		if is, ok := at[number]; ok && is != name && !known {
+			wrong = append(wrong, fmt.Sprintf("%d was %s once, is %s", number, name, is))
+		}
+	}
+	return wrong
+}
+
+// columnNames are the tags that names have now, and had.
+type columnNames struct {
+	now, before map[string]int32
+}
+
+func namesOf(s *Schema, old map[int32]*record) *columnNames {
+	n := &columnNames{tagsByName(s.Columns), make(map[string]int32)}
+	for _, tag := range slices.Sorted(maps.Keys(old)) {
+		name := old[tag].givenName(tag)
+		if other, ok := n.before[name]; name != "" && (!ok || old[other].retired) { // rather that of a column than of a tombstone
+			n.before[name] = tag
+		}
+	}
+	return n
+}
+
+// renamed says what it may mean that a tag has another name.
+func (n *columnNames) renamed(was, is string) (Rule, string) {
+	text := "was " + was + ", is " + is
+	from, moved := n.before[is]
+	to, left := n.now[was]
+	switch {
+	case !moved && !left:
+		return ColumnRenamed, text + ": a new name of the column, or a tag that is used again"
+	case moved:
+		text += fmt.Sprintf(", which was column %d", from)
+	}
+	if left {
+		text += fmt.Sprintf("; %s is column %d now", was, to)
+	}
+	return ColumnMoved, text + ": deployed readers take the values of one for those of the other, unless names alone have changed"
 }
 
 func (c *baselineCheck) vanished(name string, old map[int32]*record) {
@@ -537,6 +635,14 @@ func (r *record) retire() *record {
 	next := *r
 	next.retired = true
 	return &next
+}
+
+// givenName is the name, "" where the tag stands in for it.
+func (r *record) givenName(tag int32) string {
+	if r.name == strconv.Itoa(int(tag)) {
+		return ""
+	}
+	return r.name
 }
 
 // label is what messages call the column.
@@ -568,10 +674,16 @@ func newRecord(f *Field, was *record, explicit bool) *record {
 	if r.element == Enum {
 		r.labels = maps.Clone(f.Labels)
 	}
+	if f.knowsLogical() {
+		r.logical = new(f.Logical)
+	}
 	if was == nil {
 		return r
 	}
 	r.extra = was.extra
+	if r.logical == nil && r.element == I64 && was.element == I64 {
+		r.logical = was.logical
+	}
 	if f.Name == "" && was.name != "" {
 		r.name = was.name
 	}
@@ -583,13 +695,9 @@ func newRecord(f *Field, was *record, explicit bool) *record {
 		return r
 	}
 	r.retiredLabels = make(map[string]int32)
-	taken := make(map[int32]bool, len(r.labels))
-	for _, n := range r.labels {
-		taken[n] = true
-	}
-	for _, labels := range []map[string]int32{was.labels, was.retiredLabels} {
+	for _, labels := range []map[string]int32{was.retiredLabels, was.labels} { // of two numbers the last one
 		for name, n := range labels {
-			if _, ok := r.labels[name]; !ok && !taken[n] {
+			if is, ok := r.labels[name]; !ok || is != n {
 				r.retiredLabels[name] = n
 			}
 		}

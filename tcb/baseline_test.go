@@ -80,7 +80,7 @@ func TestBaselineShape(t *testing.T) {
   "Tables": {
     "Item": {
       "2": { "Name": "grade", "Element": 0, "Kind": 0, "Retired": false, "ExplicitTag": true, "Optional": false, "ElementOptional": false, "Enum": { "Common": 1, "Rare": 2 } },
-      "3": { "Name": "3", "Element": 3, "Kind": 0, "Retired": false, "ExplicitTag": true, "Optional": false, "ElementOptional": false },
+      "3": { "Name": "3", "Element": 3, "Kind": 0, "Retired": false, "ExplicitTag": true, "Optional": false, "ElementOptional": false, "Logical": "datetime" },
       "10": { "Name": "drops", "Element": 2, "Kind": 1, "Retired": false, "ExplicitTag": true, "Optional": true, "ElementOptional": true }
     },
     "Ünit <b>": {}
@@ -225,6 +225,129 @@ func TestBaselineOptional(t *testing.T) {
 	}
 }
 
+// What a file does not tell of a 64-bit integer is compared when both sides know it.
+func TestBaselineLogical(t *testing.T) {
+	const plain = `{"BaselineVersion":2,"Tables":{"Item":{"1":{"Name":"at","Element":%d,"Kind":0,"Retired":false,"ExplicitTag":true%s}}}}`
+	for _, c := range []struct {
+		element  Element
+		recorded string
+		schema   string
+		want     string // of the message
+		next     string
+	}{
+		{I64, `,"Logical":"datetime"`, `"name":"at","type":"timespan"`, "was datetime, is timespan: the file does not tell, so deployed readers take one for the other; ", "timespan"},
+		{I64, `,"Logical":"i64"`, `"name":"at","type":"datetime"`, "was i64, is datetime: the file does not tell", "datetime"},
+		{I64, `,"Logical":"timespan"`, `"name":"at","type":"i64"`, "was timespan, is i64: the file does not tell", "i64"},
+		{I64, `,"Logical":"datetime"`, `"name":"at","type":"datetime"`, "", "datetime"},
+		{I64, `,"Logical":"datetime","Optional":true`, `"name":"at","type":"timespan","optional":true`, "was datetime?, is timespan?: the file does not tell", "timespan"},
+		{I64, `,"Logical":"datetime","Optional":false`, `"name":"at","type":"timespan","optional":true`, "was datetime, is timespan?: deployed readers refuse", "timespan"},
+		{I64, `,"Logical":"datetime"`, `"name":"at","type":"i32"`, "was datetime, is i32: deployed readers refuse", ""},
+		{I32, ``, `"name":"at","type":"datetime"`, "was i32, is datetime: deployed readers refuse", "datetime"},
+		{I32, `,"Logical":"datetime"`, `"name":"at","type":"i32"`, "", ""}, // of no 64-bit integer it says nothing
+		// What one side does not know is not compared. A column without a name may be that of a file.
+		{I64, ``, `"name":"at","type":"datetime"`, "", "datetime"},
+		{I64, `,"Logical":null`, `"name":"at","type":"timespan"`, "", "timespan"},
+		{I64, `,"Logical":"datetime"`, `"type":"i64"`, "", "datetime"},
+		{I64, ``, `"type":"i64"`, "", ""},
+		{I64, `,"Logical":"datetime"`, `"type":"timespan"`, "was datetime, is timespan: the file", "timespan"},
+	} {
+		columns := `"columns":[{"tag":1,` + c.schema + `}]`
+		b := mustBaseline(t, fmt.Sprintf(plain, c.element, c.recorded))
+		r := checked(t, b, columns, nil)
+		got := ""
+		if len(r.Problems) > 0 {
+			got = r.Problems[0].Msg
+		}
+		if len(r.Problems) > 1 || !strings.HasPrefix(got, c.want) || (got == "") != (c.want == "") || got != "" && (r.Problems[0].Rule != TypeChanged || r.Problems[0].Accept != "Item.at") {
+			t.Errorf("%s %s, then %s: %+v, want %q", c.element, c.recorded, c.schema, r.Problems, c.want)
+		}
+		// Accepted, it is the type of the baseline from then on.
+		text := string(checked(t, b, columns, &BaselineOptions{Accepted: []string{"Item.at"}}).Next.AppendJSON(nil))
+		if has := strings.Contains(text, `, "Logical": "`+c.next+`" }`); has != (c.next != "") || c.next == "" && strings.Contains(text, "Logical") {
+			t.Errorf("%s %s, then %s: next\n%s", c.element, c.recorded, c.schema, text)
+		}
+		if r := checked(t, mustBaseline(t, text), columns, nil); len(r.Problems) > 0 {
+			t.Errorf("%s %s, then %s twice: %+v", c.element, c.recorded, c.schema, r.Problems)
+		}
+	}
+}
+
+// Names: a tag that has another one is a warning, and a stronger one where a name is, or was, that of another tag.
+func TestBaselineNames(t *testing.T) {
+	start := mustBaseline(t, `{"BaselineVersion":2,"Tables":{"Item":{
+		"1":{"Name":"hp","Element":2,"Kind":0,"Retired":false,"ExplicitTag":true},
+		"2":{"Name":"mp","Element":2,"Kind":0,"Retired":false,"ExplicitTag":true},
+		"3":{"Name":"3","Element":2,"Kind":0,"Retired":false,"ExplicitTag":true},
+		"4":{"Name":"old","Element":2,"Kind":0,"Retired":true,"ExplicitTag":true},
+		"5":{"Name":"mp","Element":2,"Kind":0,"Retired":true,"ExplicitTag":true}}}}`)
+	const maybe = ": a new name of the column, or a tag that is used again"
+	const surely = ": deployed readers take the values of one for those of the other, unless names alone have changed"
+	for _, c := range []struct {
+		names string // of the columns 1, 2, 3 and 6
+		want  []string
+	}{
+		{"hp mp - -", nil},
+		{"- - - -", nil},
+		{"hp mp armor -", nil}, // it had none
+		{"hp mp - new", nil},
+		{"life mp - -", []string{"column-renamed column 1 (life): was hp, is life" + maybe}},
+		{"mp hp - -", []string{
+			"column-moved column 1 (mp): was hp, is mp, which was column 2; hp is column 2 now" + surely,
+			"column-moved column 2 (hp): was mp, is hp, which was column 1; mp is column 1 now" + surely,
+		}},
+		{"mp armor - -", []string{
+			"column-moved column 1 (mp): was hp, is mp, which was column 2" + surely,
+			"column-moved column 2 (armor): was mp, is armor; mp is column 1 now" + surely,
+		}},
+		{"armor mp - hp", []string{"column-moved column 1 (armor): was hp, is armor; hp is column 6 now" + surely}},
+		{"old mp - -", []string{"column-moved column 1 (old): was hp, is old, which was column 4" + surely}},
+	} {
+		columns, tags := "", []int{1, 2, 3, 6}
+		for i, name := range strings.Fields(c.names) {
+			if i > 0 {
+				columns += ","
+			}
+			if name == "-" {
+				name = ""
+			}
+			columns += fmt.Sprintf(`{"tag":%d,"name":%q,"type":"i32"}`, tags[i], name)
+		}
+		r := checked(t, start, `"columns":[`+columns+`]`, &BaselineOptions{Accepted: []string{"Item.mp"}})
+		if len(r.Problems) > 0 || len(r.Unused) != 1 {
+			t.Errorf("%s: %+v, unused %q", c.names, r.Problems, r.Unused)
+		}
+		var got []string
+		for _, w := range r.Warnings {
+			if w.Accept != "" || w.Table != "Item" {
+				t.Errorf("%s: %+v", c.names, w)
+			}
+			got = append(got, string(w.Rule)+" "+strings.TrimPrefix(w.String(), "Item: "))
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: got %q, want %q", c.names, got, c.want)
+		}
+	}
+	// The name that was warned of is that of the baseline from then on. A warning stands beside problems, too.
+	const life = `"columns":[{"tag":1,"name":"life","type":"i32"},{"tag":2,"name":"mp","type":"i32"},{"tag":3,"type":"i32"}]`
+	if r := checked(t, checked(t, start, life, nil).Next, life, nil); len(r.Warnings) > 0 {
+		t.Error(r.Warnings)
+	}
+	r := checked(t, start, `"columns":[{"tag":1,"name":"life","type":"i64"}],"reserved":[{"tag":2},{"tag":3}]`, nil)
+	if rules(r) != "type-changed 1" || len(r.Warnings) != 1 {
+		t.Errorf("%s, %q", rules(r), r.Warnings)
+	}
+	// What is a problem is no warning as well: a tag that was retired, columns that have shifted.
+	r = checked(t, start, `"columns":[{"tag":4,"name":"x","type":"i32"}],"reserved":[{"tag":1},{"tag":2},{"tag":3}]`, nil)
+	if rules(r) != "tag-reused 4" || len(r.Warnings) > 0 {
+		t.Errorf("%s, %q", rules(r), r.Warnings)
+	}
+	shifted := mustBaseline(t, `{"BaselineVersion":2,"Tables":{"Item":{"1":{"Name":"hp","Element":2,"Kind":0}}}}`)
+	r = checked(t, shifted, `"columns":[{"tag":1,"name":"mp","type":"i32"}]`, &BaselineOptions{Untagged: []string{"Item"}})
+	if rules(r) != "columns-shifted 1" || len(r.Warnings) > 0 {
+		t.Errorf("%s, %q", rules(r), r.Warnings)
+	}
+}
+
 // B11: a baseline of another version, or without one, is replaced and not compared.
 func TestBaselineVersion(t *testing.T) {
 	const item = `"columns":[{"tag":1,"name":"Id","type":"i32"}]`
@@ -281,8 +404,8 @@ func TestBaselineVanished(t *testing.T) {
 	}
 }
 
-// Labels: what is renumbered is found; what is renamed, added or removed is not; and the number of a label that was
-// removed is not given to another.
+// Labels: what is renumbered or has another name is found, what is added or removed is not; and the number of a label
+// that was removed is not given to another.
 func TestBaselineLabels(t *testing.T) {
 	grade := func(labels string) string {
 		return `"columns":[{"tag":1,"name":"grade","type":"enum"` + labels + `}]`
@@ -293,8 +416,10 @@ func TestBaselineLabels(t *testing.T) {
 		{`,"enum":{"Common":1,"Rare":2,"Epic":3}`, ""},
 		{`,"enum":{"Common":1,"Rare":2,"Epic":3,"Mythic":4}`, ""},
 		{`,"enum":{"Common":1,"Epic":3}`, ""},
-		{`,"enum":{"Usual":1,"Rare":2,"Epic":3}`, ""},
 		{``, ""},
+		{`,"enum":{"Common":1,"Rare":2,"Odd":3}`, "3 was Epic, is Odd: deployed readers take one for the other"},
+		{`,"enum":{"Usual":1,"Rare":2}`, "1 was Common, is Usual: deployed readers take one for the other"},
+		{`,"enum":{"Common":1,"Rare":3}`, "Rare was 2, is 3: deployed readers take one for the other"},
 		{`,"enum":{"Common":2,"Rare":1,"Epic":3}`, "Common was 1, is 2, Rare was 2, is 1: deployed readers take one for the other"},
 		{`,"enum":{"None":1,"Common":2,"Rare":3,"Epic":4}`, "Common was 1, is 2, Rare was 2, is 3, Epic was 3, is 4: deployed readers take one for the other"},
 	} {
@@ -331,10 +456,37 @@ func TestBaselineLabels(t *testing.T) {
 			t.Errorf("%s: %q, want %q", labels, got, want)
 		}
 	}
-	// Once accepted, the number is the new label's.
-	taken := checked(t, gone, grade(`,"enum":{"Common":1,"Odd":2,"Epic":3}`), accept).Next
-	if r := checked(t, taken, grade(`,"enum":{"Common":1,"Odd":2,"Epic":3}`), nil); len(r.Problems) > 0 || strings.Contains(string(r.Next.AppendJSON(nil)), "Rare") {
-		t.Errorf("%s\n%s", rules(r), r.Next.AppendJSON(nil))
+	// Once accepted, the number is the new label's, and the old one is remembered, whether the change took one step or two.
+	for name, from := range map[string]*Baseline{"two steps": gone, "one step": start} {
+		taken := checked(t, from, grade(`,"enum":{"Common":1,"Odd":2,"Epic":3}`), accept).Next
+		r := checked(t, taken, grade(`,"enum":{"Common":1,"Odd":2,"Epic":3}`), accept)
+		if len(r.Problems) > 0 || len(r.Unused) == 0 || !strings.Contains(string(r.Next.AppendJSON(nil)), `"Enum": { "Common": 1, "Odd": 2, "Epic": 3 }, "EnumRetired": { "Rare": 2 } }`) {
+			t.Fatalf("%s: %s\n%s", name, rules(r), r.Next.AppendJSON(nil))
+		}
+		for labels, want := range map[string]string{
+			`,"enum":{"Common":1,"Odd":2,"Epic":3,"Rare":4}`: "Rare was 2, is 4",
+			`,"enum":{"Common":1,"Rare":2,"Epic":3}`:         "2 was Odd, is Rare",
+			`,"enum":{"Common":1,"Even":2,"Epic":3}`:         "2 was Odd, is Even",
+			`,"enum":{"Common":1,"Rare":2,"Odd":4}`:          "Odd was 2, is 4",
+			`,"enum":{"Common":1,"Epic":3}`:                  "",
+		} {
+			r := checked(t, r.Next, grade(labels), nil)
+			got := ""
+			if len(r.Problems) > 0 {
+				got = strings.TrimSuffix(r.Problems[0].Msg, ": deployed readers take one for the other")
+			}
+			if got != want {
+				t.Errorf("%s, %s: %q, want %q", name, labels, got, want)
+			}
+		}
+	}
+	// A number that a label left by an accepted change is not given to another either.
+	left := checked(t, start, grade(`,"enum":{"Common":1,"Rare":4,"Epic":3}`), accept).Next
+	if r := checked(t, left, grade(`,"enum":{"Common":1,"Rare":4,"Epic":3,"Odd":2}`), nil); rules(r) != "enum-renumbered 1" || !strings.HasPrefix(r.Problems[0].Msg, "2 was Rare once, is Odd: ") {
+		t.Errorf("%+v", r.Problems)
+	}
+	if r := checked(t, left, grade(`,"enum":{"Common":1,"Rare":4,"Epic":3}`), nil); len(r.Problems) > 0 {
+		t.Errorf("%+v", r.Problems)
 	}
 	// A column that is no enumeration any more has no labels.
 	number := checked(t, gone, `"columns":[{"tag":1,"name":"grade","type":"i32"}]`, accept).Next
@@ -395,6 +547,8 @@ func TestBaselineUnreadable(t *testing.T) {
 		column(`{"Name":"Id","Element":2,"Kind":0,"Retired":1}`):                                          "Retired",
 		column(`{"Name":"Id","Element":2,"Kind":0,"Enum":{"a":1,"a":2}}`):                                 `Enum: "a" occurs twice`,
 		column(`{"Name":"Id","Element":2,"Kind":0,"Enum":["a","b"]}`):                                     "Enum",
+		column(`{"Name":"Id","Element":3,"Kind":0,"Logical":"date"}`):                                     `Logical: "date", want i64, datetime or timespan`,
+		column(`{"Name":"Id","Element":3,"Kind":0,"Logical":1}`):                                          "Logical",
 	} {
 		b, err := ParseBaseline([]byte(text))
 		if b != nil && err != nil {
@@ -413,6 +567,7 @@ func TestBaselineSchemas(t *testing.T) {
 		"names no table":      {mustSchema(t, "", `"columns":[]`)},
 		"two schemas":         {item, item},
 		"the tag 0":           {{Table: "Item", Columns: []Field{{Name: "x"}}}},
+		"the logical type 3":  {{Table: "Item", Columns: []Field{{Tag: 1, Name: "x", Type: Type{Element: I64}, Logical: 3}}}},
 		"labels of an enumer": {item, {Table: "Shop", Columns: []Field{{Tag: 1, Labels: map[string]int32{"a": 1}, Type: Type{Element: I32}}}}},
 	} {
 		if _, err := new(Baseline).Check(schemas, nil); !errors.Is(err, fault.Invalid) || !strings.Contains(err.Error(), want) {
@@ -424,6 +579,7 @@ func TestBaselineSchemas(t *testing.T) {
 func FuzzBaseline(f *testing.F) {
 	f.Add([]byte(printed))
 	f.Add([]byte(`{"BaselineVersion":2,"Tables":{"I":{"1":{"Name":"\ud800","Element":0,"Kind":1,"Enum":{"a":1,"b":-1},"x":[{}]}}}}`))
+	f.Add([]byte(`{"BaselineVersion":2,"Tables":{"I":{"1":{"Element":3,"Kind":0,"Logical":"timespan"},"2":{"Element":3,"Kind":0,"Logical":null}}}}`))
 	f.Add([]byte(`{"BaselineVersion":1}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		b, err := ParseBaseline(text)

@@ -65,6 +65,7 @@ type ColumnCompat struct {
 func Compare(old, cur *Schema) []ColumnCompat {
 	before, after := fieldsByTag(old.Columns), fieldsByTag(cur.Columns)
 	reserved := fieldsByTag(old.Reserved)
+	names := &columnNames{tagsByName(cur.Columns), tagsByName(old.Columns)}
 	tags := make(map[int32]bool, len(after))
 	for tag := range before {
 		tags[tag] = true
@@ -77,7 +78,7 @@ func Compare(old, cur *Schema) []ColumnCompat {
 		o, n := before[tag], after[tag]
 		c := ColumnCompat{Tag: tag, Old: o, New: n, OldReadsNew: outcome(n, o), NewReadsOld: outcome(o, n)}
 		if o != nil && n != nil {
-			c.meaning()
+			c.meaning(names)
 		}
 		if r := reserved[tag]; r != nil && n != nil {
 			c.Warnings = append(c.Warnings, "the old schema reserves the tag, for "+r.label()+": what once had it is read as this column")
@@ -91,6 +92,16 @@ func fieldsByTag(fields []Field) map[int32]*Field {
 	m := make(map[int32]*Field, len(fields))
 	for i := range fields {
 		m[fields[i].Tag] = &fields[i]
+	}
+	return m
+}
+
+func tagsByName(fields []Field) map[string]int32 {
+	m := make(map[string]int32, len(fields))
+	for i := range fields {
+		if f := &fields[i]; f.Name != "" {
+			m[f.Name] = f.Tag
+		}
 	}
 	return m
 }
@@ -128,7 +139,7 @@ func outcome(file, member *Field) Outcome {
 }
 
 // meaning looks at what no file says: names, logical types, labels.
-func (c *ColumnCompat) meaning() {
+func (c *ColumnCompat) meaning(names *columnNames) {
 	o, n := c.Old, c.New
 	var wrong []string
 	if o.Type.Element == I64 && n.Type.Element == I64 && o.Logical != n.Logical {
@@ -155,7 +166,8 @@ func (c *ColumnCompat) meaning() {
 		}
 	}
 	if o.Name != "" && n.Name != "" && o.Name != n.Name {
-		c.Warnings = append(c.Warnings, fmt.Sprintf("was %s, is %s: a new name of the column, or a tag that is used again", o.Name, n.Name))
+		_, text := names.renamed(o.Name, n.Name)
+		c.Warnings = append(c.Warnings, text)
 	}
 }
 
@@ -175,10 +187,7 @@ func compareLabels(old, cur map[string]int32) labelChanges {
 	if len(old) == 0 || len(cur) == 0 {
 		return c
 	}
-	at := make(map[int32]string, len(cur))
-	for label, number := range cur {
-		at[number] = label
-	}
+	at := labelAt(cur)
 	for _, label := range labelsByNumber(old) {
 		was := old[label]
 		is, stays := cur[label]
@@ -192,6 +201,15 @@ func compareLabels(old, cur map[string]int32) labelChanges {
 		}
 	}
 	return c
+}
+
+// labelAt returns the labels by their numbers.
+func labelAt(labels map[string]int32) map[int32]string {
+	at := make(map[int32]string, len(labels))
+	for label, number := range labels {
+		at[number] = label
+	}
+	return at
 }
 
 // labelsByNumber returns the labels in the order of their numbers.

@@ -117,4 +117,12 @@ func TestCompareTags(t *testing.T) {
 	if !strings.Contains(got[1].Warnings[0], "for color") {
 		t.Error(got[1].Warnings)
 	}
+
+	// Names that were exchanged are told apart from a new name.
+	got = Compare(
+		mustSchema(t, "", `"columns":[{"tag":1,"name":"hp","type":"i32"},{"tag":2,"name":"mp","type":"i32"}]`),
+		mustSchema(t, "", `"columns":[{"tag":1,"name":"mp","type":"i32"},{"tag":2,"name":"hp","type":"i32"}]`))
+	if len(got[0].Warnings) != 1 || !strings.HasPrefix(got[0].Warnings[0], "was hp, is mp, which was column 2; hp is column 2 now: deployed readers take ") || !got[0].OldReadsNew.OK() {
+		t.Error(got[0])
+	}
 }

@@ -23,6 +23,9 @@ const (
 	TimeSpan                // ticks of 100 ns, signed
 )
 
+// logicalNames are the types of 64-bit integers as schemas write them.
+var logicalNames = [...]string{"i64", "datetime", "timespan"}
+
 // Field is a column of a schema.
 type Field struct {
 	Tag     int32
@@ -163,6 +166,8 @@ func (s *Schema) Check() error {
 			return bad("a column of scalars has no optional elements")
 		case f.Labels != nil && f.Type.Element != Enum:
 			return bad("labels of an enumeration in a column of %s", f.TypeName())
+		case f.Logical > TimeSpan:
+			return bad("the logical type %d, which is not defined", f.Logical)
 		case f.Logical != Number && f.Type.Element != I64:
 			return bad("a %s is stored in i64, not in %s", f.TypeName(), f.Type.Element)
 		}

@@ -81,7 +81,7 @@ func manPage(cmd *cobra.Command) ([]byte, error) {
 		word, usage := pflag.UnquoteUsage(f)
 		words[f.Name] = word
 		f.Usage = usage
-		if word != "" && f.DefValue != "" && f.DefValue != "0" { // as the help text has it
+		if word != "" && f.DefValue != "" && f.DefValue != "0" && f.DefValue != "[]" { // as the help text has it
 			f.Usage += " (default " + f.DefValue + ")"
 		}
 	}

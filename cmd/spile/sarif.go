@@ -52,6 +52,11 @@ type sarifLocation struct {
 
 type sarifPhysical struct {
 	Artifact sarifArtifact `json:"artifactLocation"`
+	Region   *sarifRegion  `json:"region,omitempty"`
+}
+
+type sarifRegion struct {
+	Line int `json:"startLine"`
 }
 
 type sarifArtifact struct {
@@ -71,13 +76,26 @@ func newSARIF(rules []sarifRule) *sarifLog {
 	}
 }
 
-// add adds a finding about a column of a table, in a file.
-func (l *sarifLog) add(rule, level, message, file, table, column string) {
+// sarifPlace is what a finding is about: a column, or the table where there is none.
+type sarifPlace struct {
+	file, table, column string
+	line                int // from 1, 0 where there is none
+}
+
+// add adds a finding.
+func (l *sarifLog) add(rule, level, message string, at sarifPlace) {
 	run := &l.Runs[0]
+	what := sarifLogical{at.column, at.table + "." + at.column, "member"}
+	if at.column == "" {
+		what = sarifLogical{at.table, at.table, "type"}
+	}
+	where := sarifPhysical{Artifact: sarifArtifact{fileURI(at.file)}}
+	if at.line > 0 {
+		where.Region = &sarifRegion{at.line}
+	}
 	run.Results = append(run.Results, sarifResult{
 		Rule: rule, Index: slices.IndexFunc(run.Tool.Driver.Rules, func(r sarifRule) bool { return r.ID == rule }),
-		Level: level, Message: sarifText{message},
-		Locations: []sarifLocation{{sarifPhysical{sarifArtifact{fileURI(file)}}, []sarifLogical{{column, table + "." + column, "member"}}}},
+		Level: level, Message: sarifText{message}, Locations: []sarifLocation{{where, []sarifLogical{what}}},
 	})
 }
 

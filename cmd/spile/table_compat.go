@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -107,12 +109,12 @@ func newTableCompat(e *env) *cobra.Command {
 With OLD and NEW, each a schema or a table, it prints for each tag what a reader of the old schema makes of new data,
 and a reader of the new one of old data: it reads the column, widens its values, skips it, finds it empty, refuses it,
 or misreads it, which is the worst, as nothing says so: labels of an enumeration that have other numbers, a date that
-became a span. --direction looks at one of the two alone. What may be wrong, such as a tag that has another name, is a
-line on standard error.
+became a span. --direction looks at one of the two alone. What may be wrong, such as a tag that has another name, or
+schemas that name two tables, is a warning on standard error.
 
 With --baseline it checks the schemas of all tables against the record of the last state that was released. A tag that
 was ever used stays what it was; a column is deleted by moving it to the "reserved" of its schema. --accept lets one
-change pass. --update replaces the record, where there is no problem; without it nothing is written. A table that is not
+change pass. A tag that has another name passes with a warning: the column is renamed, or two have exchanged their tags. --update replaces the record, where there is no problem; without it nothing is written. A table that is not
 among the schemas has vanished, and can come back with new tags only. The table is the one that the schema names, or
 else the name of its file, without the extension.
 
@@ -135,8 +137,15 @@ The exit status is 0 when there is no problem, and 1 when there is one; all of t
 	return cmd
 }
 
+// fileSchema is the schema that a file is or carries.
+type fileSchema struct {
+	*tcb.Schema
+	stated bool          // it names its table itself, not by the name of the file
+	lines  map[int32]int // of the tags, where it is a text
+}
+
 // schemaOf reads a FILE argument that is a schema, or a table that carries one; its content tells which.
-func (e *env) schemaOf(ctx context.Context, file string, keys tcb.Keys) (*tcb.Schema, error) {
+func (e *env) schemaOf(ctx context.Context, file string, keys tcb.Keys) (*fileSchema, error) {
 	obj, err := e.object(ctx, file, &sourceFlags{})
 	if err != nil {
 		return nil, err
@@ -146,25 +155,27 @@ func (e *env) schemaOf(ctx context.Context, file string, keys tcb.Keys) (*tcb.Sc
 	if err != nil {
 		return nil, err
 	}
-	var s *tcb.Schema
+	s := &fileSchema{}
 	if string(head) == "TCB\x00" {
 		t, err := tcb.Open(ctx, obj, &tcb.Options{Keys: keys})
 		if err != nil {
 			return nil, err
 		}
-		if s, err = t.Schema(); err != nil {
+		if s.Schema, err = t.Schema(); err != nil {
 			return nil, err
 		}
 	} else {
 		text, err := readAll(ctx, obj)
 		if err == nil {
-			s, err = tcb.ParseSchema(text)
+			s.Schema, err = tcb.ParseSchema(text)
 		}
 		if err != nil {
 			return nil, named(err, obj.Name())
 		}
+		s.lines = tagLines(text)
 	}
-	if s.Table == "" && file != "-" {
+	s.stated = s.Table != ""
+	if !s.stated && file != "-" {
 		s.Table = tableName(obj.Name())
 	}
 	return s, nil
@@ -179,13 +190,52 @@ func tableName(path string) string {
 	return base
 }
 
+// tagLines are the lines, from 1, on which the columns of a schema begin. The text has been parsed.
+func tagLines(text []byte) map[int32]int {
+	text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))
+	lines := make(map[int32]int)
+	d := json.NewDecoder(bytes.NewReader(text))
+	line, counted := 1, 0
+	d.Token() // {
+	for d.More() {
+		key, err := d.Token()
+		name, ok := key.(string)
+		if err != nil || !ok {
+			return lines
+		}
+		if !strings.EqualFold(name, "columns") {
+			var other json.RawMessage
+			if d.Decode(&other) != nil {
+				return lines
+			}
+			continue
+		}
+		if start, _ := d.Token(); start != json.Delim('[') {
+			return lines
+		}
+		for d.More() {
+			start := int(d.InputOffset())
+			start += bytes.IndexByte(text[start:], '{') // blanks and a comma are between
+			var column struct{ Tag int32 }
+			if d.Decode(&column) != nil || start < counted {
+				return lines
+			}
+			line += bytes.Count(text[counted:start], []byte("\n"))
+			counted = start
+			lines[column.Tag] = line
+		}
+		d.Token() // ]
+	}
+	return lines
+}
+
 // schemas reads all of files, and says of each that cannot be read why.
-func (e *env) schemas(ctx context.Context, f *compatFlags, files ...string) ([]*tcb.Schema, error) {
+func (e *env) schemas(ctx context.Context, f *compatFlags, files ...string) ([]*fileSchema, error) {
 	keys, err := f.keys()
 	if err != nil {
 		return nil, err
 	}
-	out := make([]*tcb.Schema, len(files))
+	out := make([]*fileSchema, len(files))
 	var failed error
 	for i, file := range files {
 		var err error
@@ -209,6 +259,7 @@ type comparison struct {
 	New        string       `json:"new"`
 	Compatible bool         `json:"compatible"`
 	Columns    []comparedTo `json:"columns"`
+	Warnings   []string     `json:"warnings,omitempty"` // of the tables
 }
 
 type comparedTo struct {
@@ -231,7 +282,11 @@ func (e *env) compareSchemas(ctx context.Context, old, cur string, f *compatFlag
 	if err != nil {
 		return err
 	}
-	columns := tcb.Compare(schemas[0], schemas[1])
+	columns := tcb.Compare(schemas[0].Schema, schemas[1].Schema)
+	var warnings []string
+	if a, b := schemas[0], schemas[1]; a.stated && b.stated && a.Table != b.Table {
+		warnings = append(warnings, fmt.Sprintf("%s is of the table %s, %s of the table %s: no reader of one is given a file of the other", old, a.Table, cur, b.Table))
+	}
 	ok := true
 	for i := range columns {
 		c := &columns[i]
@@ -239,11 +294,13 @@ func (e *env) compareSchemas(ctx context.Context, old, cur string, f *compatFlag
 	}
 	switch f.form {
 	case jsonForm:
-		err = e.printJSON(compared(old, cur, columns, ok, f.direction), &f.out)
+		r := compared(old, cur, columns, ok, f.direction)
+		r.Warnings = warnings
+		err = e.printJSON(r, &f.out)
 	case sarifForm:
-		err = e.printJSON(comparedSARIF(cur, schemas[1].Table, columns, f.direction), &f.out)
+		err = e.printJSON(comparedSARIF(cur, schemas[1], columns, warnings, f.direction), &f.out)
 	default:
-		err = e.printCompared(columns, f.direction)
+		err = e.printCompared(columns, warnings, f.direction)
 	}
 	if err != nil {
 		return err
@@ -298,7 +355,7 @@ func typeOf(f *tcb.Field) string {
 	return value + strings.TrimPrefix(f.Type.String(), f.Type.Element.String())
 }
 
-func (e *env) printCompared(columns []tcb.ColumnCompat, d direction) error {
+func (e *env) printCompared(columns []tcb.ColumnCompat, warnings []string, d direction) error {
 	w := tabwriter.NewWriter(e.out, 0, 0, 2, ' ', 0)
 	line := func(tag, name, old, cur, forth, back string) {
 		cells := []string{tag, name, old, cur}
@@ -326,6 +383,9 @@ func (e *env) printCompared(columns []tcb.ColumnCompat, d direction) error {
 	if err := e.out.Flush(); err != nil { // the table comes before the warnings
 		return err
 	}
+	for _, text := range warnings {
+		e.say("warning: %s", text)
+	}
 	for i := range columns {
 		for _, text := range columns[i].Warnings {
 			e.say("warning: %s: %s", columnText(columns[i].Tag, nameOf(&columns[i])), text)
@@ -348,10 +408,14 @@ var compareRules = []sarifRule{
 	{"new-reader-refuses", sarifText{"A reader of the new schema refuses the column of old data"}},
 	{"new-reader-misreads", sarifText{"A reader of the new schema takes values of old data for others"}},
 	{"meaning", sarifText{"The column may mean something else than before"}},
+	{"other-table", sarifText{"The two schemas are of different tables"}},
 }
 
-func comparedSARIF(file, table string, columns []tcb.ColumnCompat, d direction) *sarifLog {
+func comparedSARIF(file string, cur *fileSchema, columns []tcb.ColumnCompat, warnings []string, d direction) *sarifLog {
 	log := newSARIF(compareRules)
+	for _, text := range warnings {
+		log.add("other-table", "warning", text, sarifPlace{file: file, table: cur.Table})
+	}
 	for i := range columns {
 		c := &columns[i]
 		name := nameOf(c)
@@ -359,7 +423,7 @@ func comparedSARIF(file, table string, columns []tcb.ColumnCompat, d direction) 
 			name = strconv.Itoa(int(c.Tag))
 		}
 		add := func(rule, level, text string) {
-			log.add(rule, level, columnText(c.Tag, nameOf(c))+": "+text, file, table, name)
+			log.add(rule, level, columnText(c.Tag, nameOf(c))+": "+text, sarifPlace{file, cur.Table, name, cur.lines[c.Tag]})
 		}
 		types := ": was " + typeOf(c.Old) + ", is " + typeOf(c.New)
 		if out := c.OldReadsNew; !out.OK() && d.has(oldReadsNew) {
@@ -379,6 +443,7 @@ func comparedSARIF(file, table string, columns []tcb.ColumnCompat, d direction) 
 type baselineReport struct {
 	Baseline string            `json:"baseline"`
 	Problems []baselineProblem `json:"problems"`
+	Warnings []baselineProblem `json:"warnings,omitempty"`
 	Notes    []string          `json:"notes,omitempty"`
 	Written  bool              `json:"written"`
 }
@@ -391,6 +456,25 @@ type baselineProblem struct {
 	Rule   tcb.Rule `json:"rule"`
 	Msg    string   `json:"msg"`
 	Accept string   `json:"accept,omitempty"`
+
+	line int    // of the schema, 0 where it has none
+	text string // the place in the table and the message
+}
+
+func baselineProblems(found []tcb.Problem, files map[string]schemaFile) []baselineProblem {
+	out := []baselineProblem{}
+	for i := range found {
+		p := &found[i]
+		f := files[p.Table]
+		out = append(out, baselineProblem{f.name, p.Table, p.Column, p.Tag, p.Rule, p.Msg, p.Accept, f.lines[p.Tag], p.String()})
+	}
+	return out
+}
+
+// schemaFile is where the schema of a table stands.
+type schemaFile struct {
+	name  string
+	lines map[int32]int
 }
 
 // baselineRules are the rules of a baseline in a SARIF log.
@@ -398,8 +482,10 @@ var baselineRules = []sarifRule{
 	{string(tcb.TagReused), sarifText{"The tag of a deleted column is used again"}},
 	{string(tcb.ColumnsShifted), sarifText{"A column stands where another stood, in a table without tags of its own"}},
 	{string(tcb.TypeChanged), sarifText{"The type of a column is another"}},
-	{string(tcb.EnumRenumbered), sarifText{"Labels of an enumeration have other numbers"}},
+	{string(tcb.EnumRenumbered), sarifText{"Labels of an enumeration have other numbers, or numbers other labels"}},
 	{string(tcb.ColumnDeleted), sarifText{"A column was deleted without a tombstone"}},
+	{string(tcb.ColumnMoved), sarifText{"Columns have exchanged their tags, or only their names"}},
+	{string(tcb.ColumnRenamed), sarifText{"The name of a column is another"}},
 }
 
 func (e *env) checkBaseline(ctx context.Context, files []string, f *compatFlags) error {
@@ -415,32 +501,37 @@ func (e *env) checkBaseline(ctx context.Context, files []string, f *compatFlags)
 	if err != nil {
 		return err
 	}
-	fileOf := make(map[string]string)
+	fileOf := make(map[string]schemaFile)
+	all := make([]*tcb.Schema, len(schemas))
 	for i, s := range schemas {
 		if s.Table == "" {
 			return usagef("a schema on standard input has to name its table")
 		}
-		if other, ok := fileOf[s.Table]; ok {
-			return fault.New(fault.Conflict, "", "is of the table %s, and so is %s", s.Table, other).In(files[i])
+		switch other, ok := fileOf[s.Table]; {
+		case ok && sameFile(other.name, files[i]):
+			return fault.New(fault.Conflict, "", "is given twice").In(files[i])
+		case ok:
+			return fault.New(fault.Conflict, "", "is of the table %s, and so is %s", s.Table, other.name).In(files[i])
 		}
-		fileOf[s.Table] = files[i]
+		fileOf[s.Table] = schemaFile{files[i], s.lines}
+		all[i] = s.Schema
 	}
-	found, err := b.Check(schemas, &tcb.BaselineOptions{Accepted: f.accept})
+	found, err := b.Check(all, &tcb.BaselineOptions{Accepted: f.accept})
 	if err != nil {
 		return err
 	}
-	r := &baselineReport{Baseline: f.baseline, Problems: []baselineProblem{}}
-	for _, p := range found.Problems {
-		r.Problems = append(r.Problems, baselineProblem{fileOf[p.Table], p.Table, p.Column, p.Tag, p.Rule, p.Msg, p.Accept})
-	}
+	r := &baselineReport{Baseline: f.baseline, Problems: baselineProblems(found.Problems, fileOf), Warnings: baselineProblems(found.Warnings, fileOf)}
 	r.Notes = baselineNotes(before, b, found, f.update)
 	if found.Next != nil && f.update {
 		if r.Written, err = e.writeBaseline(ctx, path, before, found.Next); err != nil {
 			return err
 		}
 	}
-	if err := e.printBaseline(r, found, f); err != nil {
+	if err := e.printBaseline(r, f); err != nil {
 		return err
+	}
+	for _, w := range r.Warnings { // in all forms: a run that passes is not looked at
+		e.say("warning: %s: %s", w.File, w.text)
 	}
 	for _, n := range r.Notes {
 		e.say("%s: %s", f.baseline, n)
@@ -449,6 +540,16 @@ func (e *env) checkBaseline(ctx context.Context, files []string, f *compatFlags)
 		return silent{fault.Conflict}
 	}
 	return nil
+}
+
+// sameFile reports whether two FILE arguments are the same path.
+func sameFile(a, b string) bool {
+	if a == b {
+		return true
+	}
+	one, err := localPath(a)
+	other, err2 := localPath(b)
+	return err == nil && err2 == nil && filepath.Clean(one) == filepath.Clean(other)
 }
 
 // readBaseline reads the baseline; the text is nil when there is no file. The file is no input that the output must
@@ -529,7 +630,7 @@ func (e *env) writeBaseline(ctx context.Context, path string, before []byte, nex
 	})
 }
 
-func (e *env) printBaseline(r *baselineReport, found *tcb.BaselineReport, f *compatFlags) error {
+func (e *env) printBaseline(r *baselineReport, f *compatFlags) error {
 	var err error
 	switch f.form {
 	case jsonForm:
@@ -537,12 +638,15 @@ func (e *env) printBaseline(r *baselineReport, found *tcb.BaselineReport, f *com
 	case sarifForm:
 		log := newSARIF(baselineRules)
 		for _, p := range r.Problems {
-			log.add(string(p.Rule), "error", columnText(p.Tag, p.Column)+": "+p.Msg+acceptText(p.Accept), p.File, p.Table, p.Column)
+			log.add(string(p.Rule), "error", columnText(p.Tag, p.Column)+": "+p.Msg+acceptText(p.Accept), sarifPlace{p.File, p.Table, p.Column, p.line})
+		}
+		for _, p := range r.Warnings {
+			log.add(string(p.Rule), "warning", columnText(p.Tag, p.Column)+": "+p.Msg, sarifPlace{p.File, p.Table, p.Column, p.line})
 		}
 		err = e.printJSON(log, &f.out)
 	default:
-		for i, p := range r.Problems {
-			fmt.Fprintf(e.out, "%s: %s%s\n", fault.OneLine(p.File), fault.OneLine(found.Problems[i].String()), acceptText(p.Accept))
+		for _, p := range r.Problems {
+			fmt.Fprintf(e.out, "%s: %s%s\n", fault.OneLine(p.File), fault.OneLine(p.text), acceptText(p.Accept))
 		}
 	}
 	if err != nil {

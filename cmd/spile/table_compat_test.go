@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"maps"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -92,6 +93,22 @@ func TestSARIF(t *testing.T) {
 		}
 		if !slices.Equal(rules, c.rules) {
 			t.Errorf("%q: rules %q, want %q", c.args, rules, c.rules)
+		}
+	}
+}
+
+// TestTagLines: the line of a column is that of its brace, however the schema is laid out.
+func TestTagLines(t *testing.T) {
+	for text, want := range map[string]map[int32]int{
+		`{"columns":[{"tag":1,"type":"i32"},{"tag":7,"type":"i32"}]}`: {1: 1, 7: 1},
+		"\xef\xbb\xbf\n{\"table\":\"T\",\r\n\"reserved\":[{\"tag\":3}],\r\n\"Columns\" : [\r\n{\n\"type\":\"i32\",\"tag\":1}\n\n,\n{\"tag\":2,\"name\":\"{\",\"type\":\"enum\",\"enum\":{\"a\":1,\n\"b\":2}}, {\"tag\":5,\"type\":\"i32\"}]\n}\n": {1: 5, 2: 9, 5: 10},
+		`{"columns":[]}`:                      {},
+		"{\"c\\u006flumns\":[\n{\"tag\":4}]}": {4: 2},
+		"{\"columns\":[\n{\"tag\":4},":        {4: 2},
+		``:                                    {},
+	} {
+		if got := tagLines([]byte(text)); !maps.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", text, got, want)
 		}
 	}
 }
