@@ -163,7 +163,7 @@ func checkType(d Descriptor) error {
 	case t.ElementOptional && t.Kind == Scalar:
 		return failed("C1", "is a column of scalars with optional elements")
 	case !t.allows(d.Encoding):
-		return failed("C4", "is stored in the encoding %s (%d), which a column of %s cannot have", d.Encoding, uint8(d.Encoding), typeName(t))
+		return failed("C4", "is stored in %s, which a column of %s cannot have", d.Encoding.numbered(), typeName(t))
 	}
 	return nil
 }
