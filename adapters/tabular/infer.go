@@ -240,7 +240,7 @@ func Propose(h *Header, guesses []Guess, o *Options) (*tcb.Schema, error) {
 			c := guesses[i].Field(f.Name, tag)
 			s.Columns = append(s.Columns, c)
 			if g := &guesses[i]; o.Note != nil && g.comma && !g.noComma && c.Type.Element == tcb.String {
-				o.Note(Warning{Where: h.place(i) + ", " + Label(&c), Count: 1, Msg: "the texts look like numbers with a decimal comma, which must be declared"})
+				o.Note(Warning{Where: h.place(i) + ", " + Label(&c), Count: 1, Msg: "the texts look like numbers; a decimal comma must be declared"})
 			}
 		}
 	}

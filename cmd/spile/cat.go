@@ -23,6 +23,7 @@ form for a value, --non-finite, --invalid-utf8, --keys and --dup say what become
 	}
 	in.add(cmd.Flags())
 	in.addTables(cmd.Flags())
+	in.tables.addLabels(cmd.Flags())
 	out.add(cmd.Flags())
 	return cmd
 }
