@@ -167,14 +167,6 @@ func (e Encoding) String() string {
 	return fmt.Sprintf("encoding %d", uint8(e))
 }
 
-// numbered is the name with the number, for messages.
-func (e Encoding) numbered() string {
-	if int(e) < len(encodingNames) {
-		return fmt.Sprintf("the encoding %s (%d)", e, uint8(e))
-	}
-	return e.String() + ", which is not defined"
-}
-
 // scalarEncodings are the encodings of a column of one value a row, and of the elements in ARRAY, in the order in
 // which the writer tries them.
 var scalarEncodings = [...][]Encoding{

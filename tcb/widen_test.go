@@ -176,3 +176,11 @@ func TestPlanErrors(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// An encoding that is not defined is named once.
+func TestUnknownEncodingMessage(t *testing.T) {
+	err := checkType(Descriptor{Tag: 1, Type: Type{Element: I32}, Encoding: 14})
+	if want := "C4: is stored in encoding 14, which this version does not define"; err == nil || !strings.HasSuffix(err.Error(), want) {
+		t.Errorf("%v, want %s", err, want)
+	}
+}

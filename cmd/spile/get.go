@@ -68,6 +68,11 @@ func (e *env) printValues(ctx context.Context, file string, paths []string, in *
 		return err
 	}
 	defer d.Close()
+	if d.table != nil {
+		if err := e.unusedForTable(d); err != nil {
+			return err
+		}
+	}
 	switch {
 	case d.table != nil && paths == nil:
 		return e.tableCat(ctx, d.table, out)
@@ -145,8 +150,15 @@ func (e *env) node(ctx context.Context, args []string, in *sourceFlags) (msglc.P
 		return nil, nil, msglc.Node{}, err
 	}
 	d, err := e.open(ctx, args[0], in)
-	if err != nil || d.table != nil {
-		return path, d, msglc.Node{}, err
+	if err != nil {
+		return nil, nil, msglc.Node{}, err
+	}
+	if d.table != nil {
+		if err := e.unusedForTable(d); err != nil {
+			d.Close()
+			return nil, nil, msglc.Node{}, err
+		}
+		return path, d, msglc.Node{}, nil
 	}
 	if err := in.tables.unused(d); err != nil {
 		d.Close()
