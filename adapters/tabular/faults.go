@@ -20,7 +20,7 @@ type Faults struct {
 
 // repeated is a fault that is listed once.
 type repeated struct {
-	e     *fault.Error // in the list, nil when that was full
+	e     *fault.Error // in the list
 	again int
 }
 
@@ -61,10 +61,11 @@ func (f *Faults) Add(err error, where string) {
 func (f *Faults) Once(key string, err error, where string) {
 	n := len(f.list)
 	f.Add(err, where)
-	r := &repeated{}
-	if len(f.list) > n {
-		r.e, _ = f.list[n].(*fault.Error)
+	if len(f.list) == n {
+		return // it is counted only, and so are the others
 	}
+	r := &repeated{}
+	r.e, _ = f.list[n].(*fault.Error)
 	if f.once == nil {
 		f.once = make(map[string]*repeated)
 	}

@@ -213,6 +213,8 @@ func (d *tableDiff) keys(ctx context.Context, args []string) (out []cobra.Comple
 func (d *tableDiff) schemas(ctx context.Context, names *tcb.Schema, a, b *side) error {
 	for _, s := range []*side{a, b} {
 		switch {
+		case a.table != nil && b.table != nil:
+			s.schema = s.table.own
 		case s.table != nil:
 			s.schema = s.table.schema
 		case names != nil:
@@ -293,7 +295,16 @@ func joinTypes(f, g *tcb.Field) {
 // read reads a side.
 func (d *tableDiff) read(ctx context.Context, s *side) (tcb.Snapshot, error) {
 	if s.table != nil {
-		columns, err := s.table.Read(ctx)
+		// Of two tables the types are compared as well, so that they stay those of the files.
+		read := s.table.Table.Read
+		var tags []int32
+		if s.schema != s.table.own {
+			read = s.table.Read
+			for _, c := range s.table.Columns() {
+				tags = append(tags, c.Tag)
+			}
+		}
+		columns, err := read(ctx, tags...)
 		return tcb.Snapshot{Columns: columns, Schema: s.schema}, named(err, s.name)
 	}
 	columns, _, err := s.text.read(ctx, d.env, s.schema)
