@@ -162,6 +162,8 @@ func checkType(d Descriptor) error {
 		return failed("C4", "is of the type %s, which this version does not define", t)
 	case t.ElementOptional && t.Kind == Scalar:
 		return failed("C1", "is a column of scalars with optional elements")
+	case int(d.Encoding) >= len(encodingNames):
+		return failed("C4", "is stored in %s, which this version does not define", d.Encoding)
 	case !t.allows(d.Encoding):
 		return failed("C4", "is stored in the encoding %s (%d), which a column of %s cannot have", d.Encoding, uint8(d.Encoding), typeName(t))
 	}

@@ -152,7 +152,7 @@ func expected(f *Field) string {
 	switch f.Type.Element {
 	case Enum:
 		if f.Labels != nil {
-			return "a label of the enumeration or a number of 32 bits"
+			return "a label of the enumeration (" + someLabels(f.Labels) + ") or a number of 32 bits"
 		}
 		return "a number of 32 bits, for an enumeration"
 	case Bool:
@@ -174,7 +174,18 @@ func expected(f *Field) string {
 	case String:
 		return "text"
 	}
-	return "a uuid"
+	return "a uuid as 00112233-4455-6677-8899-aabbccddeeff"
+}
+
+// someLabels are the labels of an enumeration by their numbers, the first of them where there are many.
+func someLabels(labels map[string]int32) string {
+	const most = 10
+	all := labelsByNumber(labels)
+	text := strings.Join(all[:min(len(all), most)], ", ")
+	if n := len(all) - most; n > 0 {
+		text += " and " + strconv.Itoa(n) + " more"
+	}
+	return text
 }
 
 // add appends a value to a column; one that is not there adds the empty value.

@@ -24,6 +24,8 @@ type DiffOptions struct {
 	Key string
 	// ByName matches columns by name, not by tag. It is always so where a column has no tag: 0.
 	ByName bool
+	// Labels: enumerations are printed as labels, where the schema of their side has one for the number.
+	Labels bool
 }
 
 // TableDiff is how one table differs from another. It refers to the columns of both, and is safe for concurrent use.
@@ -113,10 +115,10 @@ func Diff(old, new Snapshot, o *DiffOptions) (*TableDiff, error) {
 	}
 	c := &TableDiff{key: -1}
 	var err error
-	if c.old, err = newSide(old); err != nil {
+	if c.old, err = newSide(old, o.Labels); err != nil {
 		return nil, err
 	}
-	if c.new, err = newSide(new); err != nil {
+	if c.new, err = newSide(new, o.Labels); err != nil {
 		return nil, err
 	}
 	c.OldRows, c.NewRows = c.old.count, c.new.count
@@ -133,7 +135,7 @@ func Diff(old, new Snapshot, o *DiffOptions) (*TableDiff, error) {
 	return c, nil
 }
 
-func newSide(s Snapshot) (*diffSide, error) {
+func newSide(s Snapshot, labels bool) (*diffSide, error) {
 	d := &diffSide{columns: s.Columns, fields: make([]Field, len(s.Columns))}
 	for i, c := range s.Columns {
 		if err := c.fits(); err != nil {
@@ -147,7 +149,7 @@ func newSide(s Snapshot) (*diffSide, error) {
 		if s.Schema != nil {
 			for _, g := range s.Schema.Columns {
 				if g.Tag == c.Tag && c.Tag > 0 || c.Tag == 0 && g.Name == c.Name {
-					f.Name, f.Logical = g.Name, g.Logical
+					f.Name, f.Logical, f.Labels = g.Name, g.Logical, g.Labels
 				}
 			}
 		}
@@ -156,9 +158,14 @@ func newSide(s Snapshot) (*diffSide, error) {
 		}
 		d.fields[i] = f
 	}
-	o := &RowOptions{JSON: value.JSONOptions{NonFinite: value.NonFiniteString, InvalidUTF8: value.UTF8Replace}}
+	o := &RowOptions{JSON: value.JSONOptions{NonFinite: value.NonFiniteString, InvalidUTF8: value.UTF8Replace}, Labels: labels}
 	d.numbers, d.rows = NewRows(s.Columns, nil, o), NewRows(s.Columns, nil, o)
 	copy(d.rows.fields, d.fields)
+	for k := range d.fields {
+		if d.fields[k].Type.Element == Enum {
+			d.rows.label(k)
+		}
+	}
 	return d, nil
 }
 

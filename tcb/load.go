@@ -2,6 +2,7 @@ package tcb
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"reflect"
@@ -124,15 +125,23 @@ func newLoader(ctx context.Context, typ reflect.Type, t *Table) (*loader, error)
 	}
 	l := &loader{table: t, plan: p, budget: newBudget(t.limits.Bytes)}
 	var tags []int32
+	var refused []error
 	for _, m := range p.columns {
 		d, ok := t.Lookup(m.Tag)
 		if !ok {
 			continue
 		}
 		if err := m.accepts(d); err != nil {
-			return nil, fault.Locate(err, t.Name(), label(m.Tag, m.Name), 0)
+			refused = append(refused, fault.Locate(err, t.Name(), label(m.Tag, m.Name), 0))
 		}
 		tags = append(tags, m.Tag)
+	}
+	switch len(refused) {
+	case 0:
+	case 1:
+		return nil, refused[0]
+	default:
+		return nil, errors.Join(refused...)
 	}
 	columns := make(map[int32]*Column, len(tags))
 	if len(tags) > 0 { // without tags Read reads all
@@ -143,8 +152,8 @@ func newLoader(ctx context.Context, typ reflect.Type, t *Table) (*loader, error)
 		for _, c := range list {
 			columns[c.Tag] = c
 		}
-	} else if rows := int64(t.Rows()); rows > t.limits.Rows {
-		return nil, fault.New(fault.Limit, "tcb", "%d rows, at most %d are read; Limits.Rows allows more", rows, t.limits.Rows).In(t.Name()).At(HeaderSize)
+	} else if int64(t.Rows()) > t.limits.Rows {
+		return nil, t.tooManyRows()
 	}
 	for _, m := range p.members {
 		s, err := l.member(m, columns[m.Tag])

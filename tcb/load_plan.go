@@ -1,6 +1,7 @@
 package tcb
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -185,7 +186,9 @@ type walk struct {
 	above []reflect.Type
 }
 
+// add takes up the fields of a struct. What is wrong with them is in one error.
 func (p *plan) add(w walk) error {
+	var errs []error
 	for i := range w.typ.NumField() {
 		f := w.typ.Field(i)
 		text, has := f.Tag.Lookup("tcb")
@@ -193,13 +196,16 @@ func (p *plan) add(w walk) error {
 			continue
 		}
 		if err := p.field(w, f, text, has); err != nil {
-			if _, ok := err.(*fault.Error); ok {
-				return err
+			if !errors.Is(err, fault.Invalid) { // else it is of a field below
+				err = fault.New(fault.Invalid, "tcb", "%v", err).On(fmt.Sprintf("field %s%s of %s", w.path, f.Name, p.typ))
 			}
-			return fault.New(fault.Invalid, "tcb", "%v", err).On(fmt.Sprintf("field %s%s of %s", w.path, f.Name, p.typ))
+			errs = append(errs, err)
 		}
 	}
-	return nil
+	if len(errs) == 1 {
+		return errs[0]
+	}
+	return errors.Join(errs...)
 }
 
 // field takes up a field.

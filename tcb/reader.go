@@ -224,10 +224,14 @@ func (t *Table) Read(ctx context.Context, tags ...int32) ([]*Column, error) {
 		}
 	}
 	// Last, since a check of a block says more; what was allocated until here Limits.Bytes has bounded.
-	if rows := int64(t.dir.rows); rows > t.limits.Rows {
-		return nil, fault.New(fault.Limit, "tcb", "%d rows, at most %d are read; Limits.Rows allows more", rows, t.limits.Rows).In(t.Name()).At(HeaderSize)
+	if int64(t.dir.rows) > t.limits.Rows {
+		return nil, t.tooManyRows()
 	}
 	return columns, nil
+}
+
+func (t *Table) tooManyRows() error {
+	return fault.New(fault.Limit, "tcb", "%d rows, at most %d are read; Limits.Rows allows more", t.dir.rows, t.limits.Rows).In(t.Name()).At(HeaderSize)
 }
 
 // parallelBytes is from which size of blocks on columns are decoded in parallel: about 50 µs of work.

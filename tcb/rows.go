@@ -13,6 +13,7 @@ import (
 type RowOptions struct {
 	JSON   value.JSONOptions // NonFinite, InvalidUTF8 and Lossless count
 	Losses *value.Losses     // where losses are noted, nil: nowhere
+	Labels bool              // enumerations are their labels, where the schema has one for the number
 }
 
 // Rows prints rows of a table as JSON objects, in the form of docs/format/tcb.md, "Rows". It is not safe for
@@ -20,13 +21,14 @@ type RowOptions struct {
 type Rows struct {
 	columns []*Column
 	fields  []Field
-	keys    []string // `"name":`
+	keys    []string           // `"name":`
+	labels  []map[int32]string // of enumerations that are printed as labels, in quotes
 	opts    RowOptions
 }
 
 // NewRows returns a printer of the columns. The schema, when there is one, gives names and logical types by tag.
 func NewRows(columns []*Column, s *Schema, o *RowOptions) *Rows {
-	r := &Rows{columns: columns, fields: make([]Field, len(columns)), keys: make([]string, len(columns))}
+	r := &Rows{columns: columns, fields: make([]Field, len(columns)), keys: make([]string, len(columns)), labels: make([]map[int32]string, len(columns))}
 	if o != nil {
 		r.opts = *o
 	}
@@ -41,8 +43,22 @@ func NewRows(columns []*Column, s *Schema, o *RowOptions) *Rows {
 		}
 		key, _, _ := value.AppendJSONString(nil, r.fields[i].label(), &value.JSONOptions{InvalidUTF8: value.UTF8Replace})
 		r.keys[i] = string(key) + ":"
+		r.label(i)
 	}
 	return r
+}
+
+// label prepares the labels of a column.
+func (r *Rows) label(k int) {
+	labels := r.fields[k].Labels
+	if !r.opts.Labels || labels == nil {
+		return
+	}
+	r.labels[k] = make(map[int32]string, len(labels))
+	for l, n := range labels {
+		text, _, _ := value.AppendJSONString(nil, l, &value.JSONOptions{InvalidUTF8: value.UTF8Replace})
+		r.labels[k][n] = string(text)
+	}
 }
 
 // Append appends row i as a JSON object on one line, without a line break.
@@ -104,6 +120,9 @@ func (r *Rows) value(dst []byte, c *Column, k, i, j int) ([]byte, error) {
 	var err error
 	switch c.Type.Element {
 	case Enum, I32:
+		if l, ok := r.labels[k][c.Int32s[j]]; ok {
+			return append(dst, l...), nil
+		}
 		return strconv.AppendInt(dst, int64(c.Int32s[j]), 10), nil
 	case Bool:
 		return strconv.AppendBool(dst, c.Bools[j]), nil

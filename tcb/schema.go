@@ -1,10 +1,8 @@
 package tcb
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
-	"io"
 	"maps"
 	"slices"
 	"strconv"
@@ -53,18 +51,36 @@ type Schema struct {
 
 // fieldJSON and schemaJSON are the JSON form.
 type fieldJSON struct {
-	Tag             int32            `json:"tag"`
-	Name            string           `json:"name,omitempty"`
-	Type            string           `json:"type,omitempty"`
-	Optional        bool             `json:"optional,omitempty"`
-	ElementOptional bool             `json:"elementOptional,omitempty"`
-	Enum            map[string]int32 `json:"enum,omitempty"`
+	Tag             int32      `json:"tag"`
+	Name            string     `json:"name,omitempty"`
+	Type            string     `json:"type,omitempty"`
+	Optional        bool       `json:"optional,omitempty"`
+	ElementOptional bool       `json:"elementOptional,omitempty"`
+	Enum            labelsJSON `json:"enum,omitempty"`
 }
 
 type schemaJSON struct {
 	Table    string      `json:"table,omitempty"`
 	Columns  []fieldJSON `json:"columns"`
 	Reserved []fieldJSON `json:"reserved,omitempty"`
+}
+
+// labelsJSON are the labels of an enumeration, which come in the order of their numbers.
+type labelsJSON map[string]int32
+
+func (l labelsJSON) MarshalJSON() ([]byte, error) {
+	out := []byte{'{'}
+	for i, label := range labelsByNumber(l) {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		text, err := json.Marshal(label)
+		if err != nil {
+			return nil, err
+		}
+		out = strconv.AppendInt(append(append(out, text...), ':'), int64(l[label]), 10)
+	}
+	return append(out, '}'), nil
 }
 
 // TypeName is the type of the column as a schema writes it: "i32", "datetime[]".
@@ -104,42 +120,6 @@ func (f *Field) setType(name string) error {
 	}
 	f.Type.Element = Element(i)
 	return nil
-}
-
-// ParseSchema reads the JSON form of a schema and checks it.
-func ParseSchema(text []byte) (*Schema, error) {
-	d := json.NewDecoder(bytes.NewReader(bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))))
-	d.DisallowUnknownFields()
-	var in schemaJSON
-	bad := func(err error) error {
-		f := fault.New(fault.Invalid, "tcb", "the schema is not readable").Because(err)
-		if s, ok := errors.AsType[*json.SyntaxError](err); ok {
-			f.At(s.Offset)
-		}
-		return f
-	}
-	if err := d.Decode(&in); err != nil {
-		return nil, bad(err)
-	}
-	if _, err := d.Token(); err != io.EOF {
-		return nil, bad(errors.New("there is more behind it"))
-	}
-	if in.Columns == nil {
-		return nil, bad(errors.New(`it has no "columns"`))
-	}
-	s := &Schema{Table: in.Table}
-	for i, c := range in.Columns {
-		f := Field{Tag: c.Tag, Name: c.Name, Labels: c.Enum}
-		if err := f.setType(c.Type); err != nil {
-			return nil, fault.Locate(err, "", place(i, &f), 0)
-		}
-		f.Type.Optional, f.Type.ElementOptional = c.Optional, c.ElementOptional
-		s.Columns = append(s.Columns, f)
-	}
-	for _, c := range in.Reserved {
-		s.Reserved = append(s.Reserved, Field{Tag: c.Tag, Name: c.Name})
-	}
-	return s, s.Check()
 }
 
 func place(i int, f *Field) string {
@@ -205,7 +185,7 @@ func (s *Schema) MarshalJSON() ([]byte, error) {
 	out := schemaJSON{Table: s.Table, Columns: make([]fieldJSON, len(s.Columns))}
 	for i := range s.Columns {
 		f := &s.Columns[i]
-		out.Columns[i] = fieldJSON{f.Tag, f.Name, f.TypeName(), f.Type.Optional, f.Type.ElementOptional, f.Labels}
+		out.Columns[i] = fieldJSON{f.Tag, f.Name, f.TypeName(), f.Type.Optional, f.Type.ElementOptional, labelsJSON(f.Labels)}
 	}
 	for _, f := range s.Reserved {
 		out.Reserved = append(out.Reserved, fieldJSON{Tag: f.Tag, Name: f.Name})
@@ -234,9 +214,9 @@ func (t *Table) Schema() (*Schema, error) {
 	return s, nil
 }
 
-// Named returns the schema of the file with the names, logical types and labels of another, matched by tag. A column
-// whose type is not the same in both is [fault.Conflict], all of them in one error. Columns that the other does not have
-// keep their tag as their name.
+// Named returns the schema of the file with the names, logical types and labels of another, matched by tag. The types stay
+// those of the file; a column whose type the other does not take is [fault.Conflict], all of them in one error. Columns
+// that the other does not have keep their tag as their name.
 func (t *Table) Named(names *Schema) (*Schema, error) {
 	s, err := t.Schema()
 	if err != nil || names == nil {
@@ -245,20 +225,39 @@ func (t *Table) Named(names *Schema) (*Schema, error) {
 	var errs []error
 	for i := range s.Columns {
 		f := &s.Columns[i]
-		k := slices.IndexFunc(names.Columns, func(n Field) bool { return n.Tag == f.Tag })
-		if k < 0 {
-			continue
+		n := names.field(f.Tag)
+		switch {
+		case n == nil:
+		case n.Type == f.Type:
+			*f = *n
+		case n.takes(f.Type):
+			f.Name = n.Name
+		default:
+			errs = append(errs, n.refuses(f.Type).In(t.Name()))
 		}
-		n := names.Columns[k]
-		if n.Type != f.Type {
-			errs = append(errs, fault.New(fault.Conflict, "tcb", "the file has %s, the schema %s", f.Type, n.Type).On(label(f.Tag, n.Name)).In(t.Name()))
-			continue
-		}
-		*f = n
 	}
 	s.Table, s.Reserved = names.Table, names.Reserved
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
 	return s, s.Check()
+}
+
+// field is the column with a tag, nil when there is none.
+func (s *Schema) field(tag int32) *Field {
+	i := slices.IndexFunc(s.Columns, func(f Field) bool { return f.Tag == tag })
+	if i < 0 {
+		return nil
+	}
+	return &s.Columns[i]
+}
+
+// takes reports whether the column holds every value of a column of a file: it is of its type, or of a wider one.
+func (f *Field) takes(file Type) bool {
+	t := f.Type
+	return t.Kind == file.Kind && t.Optional == file.Optional && t.ElementOptional == file.ElementOptional && promotes(file.Element, t.Element, f.Logical)
+}
+
+func (f *Field) refuses(file Type) *fault.Error {
+	return fault.New(fault.Conflict, "tcb", "the file has %s, the schema %s", file, f.typeText()).On(label(f.Tag, f.Name))
 }

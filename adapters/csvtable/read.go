@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 	"strconv"
+	"unicode/utf8"
 
 	"github.com/spilehq/spile/adapters/tabular"
 	"github.com/spilehq/spile/fault"
@@ -17,6 +18,8 @@ type Options struct {
 	tabular.Options
 	// Delimiter stands between fields; 0: found in the header when reading, a comma when writing.
 	Delimiter byte
+	// Header is the line of the header when reading, from 1; the lines above it are left out. 0: the first that is not blank.
+	Header int
 }
 
 func checked(o *Options) (Options, error) {
@@ -26,6 +29,9 @@ func checked(o *Options) (Options, error) {
 	}
 	if c.Delimiter != 0 && !isDelimiter(c.Delimiter) {
 		return c, fault.New(fault.Invalid, "csvtable", "the delimiter %q, want a character that stands in no number or word", c.Delimiter)
+	}
+	if c.Header < 0 {
+		return c, fault.New(fault.Invalid, "csvtable", "the header in line %d, want 1 or more", c.Header)
 	}
 	return c, c.Options.Check("csvtable")
 }
@@ -39,9 +45,9 @@ type table struct {
 	done   *counter
 
 	strings []string // the fields of the record
-	noted   []bool   // the columns without a name in which a value was noted
 
-	blanks     int // lines that were passed, and where the first was
+	hinted     bool // what to do about text that is no UTF-8 was said
+	blanks     int  // lines that were passed, and where the first was
 	firstBlank int
 	between    int // of them, those that a record follows
 }
@@ -68,18 +74,23 @@ func open(r io.Reader, o *Options) (*table, error) {
 	t := &table{opts: opts, done: &counter{r: r}, faults: tabular.NewFaults("csvtable", &opts.Options)}
 	text, err := decoded(t.done)
 	if err == nil {
-		t.records, err = newRecords(text, opts.Delimiter)
+		text, err = behindLines(text, opts.Header-1)
+	}
+	if err == nil {
+		t.records, err = newRecords(text, opts.Delimiter, max(opts.Header, 1))
 	}
 	if err != nil {
 		return nil, fault.Locate(err, opts.Name, "", 0)
 	}
 	fields, err := t.record()
-	if err == io.EOF {
+	switch {
+	case (err == io.EOF || err == nil && t.start > opts.Header) && opts.Header > 0:
+		return nil, fault.New(fault.NotFound, "csvtable", "there is no header in line %d", opts.Header).In(opts.Name)
+	case err == io.EOF:
 		return t, nil
-	} else if err != nil {
+	case err != nil:
 		return nil, err
-	}
-	if fields == nil {
+	case fields == nil:
 		return nil, t.faults.Err()
 	}
 	start := t.start
@@ -109,7 +120,7 @@ func (t *table) record() ([]string, error) {
 		}
 		t.between = t.blanks
 		if !t.valid() {
-			t.faults.Add(fault.New(fault.Invalid, "", "the text is no UTF-8: %.60q", t.text), line(t.start))
+			t.noText()
 			return nil, nil
 		}
 		text := string(t.text)
@@ -122,13 +133,32 @@ func (t *table) record() ([]string, error) {
 	}
 }
 
+// noText notes the fields of a record that are no UTF-8. What that means for a file as a whole is said once.
+func (t *table) noText() {
+	hint := "; of a spreadsheet, save it as CSV UTF-8"
+	for i, f := range t.fields {
+		text := t.text[f.start:f.end]
+		if utf8.Valid(text) {
+			continue
+		}
+		where := line(f.line) + ", field " + strconv.Itoa(i+1)
+		if t.header != nil && i < len(t.header.Fields) && t.header.Fields[i].Name != "" {
+			where += " (" + t.header.Fields[i].Name + ")"
+		}
+		if t.hinted {
+			hint = ""
+		}
+		t.hinted = true
+		t.faults.Add(fault.New(fault.Invalid, "", "the text %.60q is no UTF-8%s", text, hint), where)
+	}
+}
+
 // readable reports whether an error was one of the text, after which there is more, and not one of the source.
 func (t *table) readable() bool { return t.err == nil || t.err == io.EOF }
 
 // rows calls row for each record that has as many fields as the header.
 func (t *table) rows(ctx context.Context, row func(fields []string)) error {
 	n := len(t.header.Fields)
-	t.noted = make([]bool, n)
 	t.blanks, t.between = 0, 0
 	for i := 1; ; i++ {
 		if tabular.Every(i) {
@@ -212,13 +242,8 @@ func Read(ctx context.Context, r io.Reader, s *tcb.Schema, o *Options) (columns 
 
 // nameless notes a value in a column that the header has no name for, once for a column.
 func (t *table) nameless(i int, text string) {
-	switch {
-	case text == "":
-	case t.noted[i]:
-		t.faults.Count()
-	default:
-		t.noted[i] = true
-		t.faults.Add(fault.New(fault.Invalid, "", "the value %.60q, and the header has no name for the column", text), t.place(i, nil))
+	if key := "nameless " + strconv.Itoa(i); text != "" && !t.faults.Again(key) {
+		t.faults.Once(key, fault.New(fault.Invalid, "", "the value %.60q, and the header has no name for the column", text), t.place(i, nil))
 	}
 }
 
@@ -266,6 +291,6 @@ func Infer(ctx context.Context, r io.Reader, o *Options) (*tcb.Schema, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := tabular.Propose(t.header, guesses)
+	s, err := tabular.Propose(t.header, guesses, &t.opts.Options)
 	return s, fault.Locate(err, t.opts.Name, "", 0)
 }

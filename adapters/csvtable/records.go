@@ -1,6 +1,7 @@
 package csvtable
 
 import (
+	"bufio"
 	"bytes"
 	"io"
 	"unicode/utf8"
@@ -36,8 +37,8 @@ type records struct {
 }
 
 // newRecords reads until the header is whole, if it is not too long, and finds the delimiter.
-func newRecords(r io.Reader, delimiter byte) (*records, error) {
-	s := &records{r: r, buf: make([]byte, 0, 1<<17), line: 1, comma: delimiter}
+func newRecords(r io.Reader, delimiter byte, line int) (*records, error) {
+	s := &records{r: r, buf: make([]byte, 0, 1<<17), line: line, comma: delimiter}
 	for s.err == nil && len(s.buf) < cap(s.buf) {
 		s.read()
 	}
@@ -73,11 +74,32 @@ header:
 	return s, nil
 }
 
+// behindLines passes n lines, whatever is in them.
+func behindLines(r io.Reader, n int) (io.Reader, error) {
+	if n < 1 {
+		return r, nil
+	}
+	br := bufio.NewReaderSize(r, 1<<16)
+	for n > 0 {
+		_, err := br.ReadSlice('\n')
+		switch {
+		case err == nil:
+			n--
+		case err == io.EOF:
+			return br, nil
+		case err != bufio.ErrBufferFull:
+			return nil, fault.New(nil, "csvtable", "").Because(err)
+		}
+	}
+	return br, nil
+}
+
 // sepLine passes a first line "sep=;", which spreadsheets write and read.
 func (s *records) sepLine() byte {
 	line, _, ok := bytes.Cut(s.buf, []byte("\n"))
 	if text := bytes.TrimSuffix(line, []byte("\r")); ok && len(text) == 5 && string(text[:4]) == "sep=" && isDelimiter(text[4]) {
-		s.at, s.line = len(line)+1, 2
+		s.at = len(line) + 1
+		s.line++
 		return text[4]
 	}
 	return 0

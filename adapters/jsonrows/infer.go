@@ -97,6 +97,11 @@ func Infer(ctx context.Context, in io.Reader, o *Options) (*tcb.Schema, error) {
 		return nil, err
 	}
 	s := &tcb.Schema{}
+	byTag := true // as of what was written without a schema
+	for _, c := range columns {
+		_, ok := tabular.Tag(c.name)
+		byTag = byTag && ok
+	}
 	for i, c := range columns {
 		if c.name == "" {
 			return nil, fault.New(fault.Invalid, "jsonrows", "a member without a name").In(l.opts.Name)
@@ -104,7 +109,12 @@ func Infer(ctx context.Context, in io.Reader, o *Options) (*tcb.Schema, error) {
 		if c.rows < rows {
 			c.guess.Absent()
 		}
-		s.Columns = append(s.Columns, c.guess.Field(c.name, int32(i+1)))
+		name, tag := c.name, int32(i+1)
+		if byTag {
+			tag, _ = tabular.Tag(name)
+			name = ""
+		}
+		s.Columns = append(s.Columns, c.guess.Field(name, tag))
 	}
 	return s, fault.Locate(s.Check(), l.opts.Name, "", 0)
 }

@@ -197,6 +197,7 @@ type reader struct {
 	fields []tcb.Field
 	keys   []string // of the columns, in quotes
 	byKey  map[string]int
+	byTag  map[int32]int
 	got    []int // the row in which a column last had a member, from 1
 	order  []int // the columns in the order of the row before, -1 for a member that is none
 	row    int
@@ -214,11 +215,12 @@ func Read(ctx context.Context, in io.Reader, s *tcb.Schema, o *Options) (columns
 	}
 	r := &reader{
 		lines: newLines(in, o), b: tcb.NewBuilder(s), fields: s.Columns,
-		keys: make([]string, len(s.Columns)), byKey: make(map[string]int, len(s.Columns)), got: make([]int, len(s.Columns)),
+		keys: make([]string, len(s.Columns)), byKey: make(map[string]int, len(s.Columns)), byTag: make(map[int32]int, len(s.Columns)), got: make([]int, len(s.Columns)),
 	}
 	for k := range s.Columns {
 		r.keys[k] = tabular.Name(&s.Columns[k])
 		r.byKey[r.keys[k]] = k
+		r.byTag[s.Columns[k].Tag] = k
 	}
 	if err := r.rows(ctx, r.read); err != nil {
 		return nil, 0, nil, err
@@ -239,9 +241,11 @@ func (r *reader) read(text []byte) error {
 		if k < 0 {
 			return r.unknown(key)
 		}
-		if k >= 0 {
-			r.got[k] = r.row
+		if r.got[k] == r.row {
+			r.add(fault.New(fault.Invalid, "", "the member %s is the column, which the row has already", key), k)
+			return r.dec.SkipValue()
 		}
+		r.got[k] = r.row
 		return r.member(k)
 	})
 	if err != nil {
@@ -253,8 +257,8 @@ func (r *reader) read(text []byte) error {
 		}
 		if r.fields[k].Type.Optional {
 			r.put(k, tcb.Cell{}, nil)
-		} else {
-			r.add(fault.New(fault.Invalid, "", "the row has no member %q, and the column is not optional", r.keys[k]), k)
+		} else if once := "no member " + r.keys[k]; !r.faults.Again(once) {
+			r.faults.Once(once, fault.New(fault.Invalid, "", "the row has no member %q, and the column is not optional", r.keys[k]), r.place(&r.fields[k]))
 		}
 	}
 	r.b.EndRow()
@@ -273,6 +277,9 @@ func (r *reader) column(key jsontext.Value, at int) int {
 	name, err := jsontext.AppendUnquote(r.buf[:0], key)
 	r.buf = name[:0]
 	k, ok := r.byKey[string(name)]
+	if tag, isTag := tabular.Tag(string(name)); !ok && isTag {
+		k, ok = r.byTag[tag]
+	}
 	if !ok || err != nil {
 		k = -1
 	}
@@ -283,8 +290,8 @@ func (r *reader) column(key jsontext.Value, at int) int {
 // unknown passes a member that is no column.
 func (r *reader) unknown(key jsontext.Value) error {
 	name := string(key)
-	if !r.opts.IgnoreUnknown {
-		r.faults.Add(fault.New(fault.Invalid, "", "the schema has no column %.60s", name), r.place(nil))
+	if once := "unknown " + name; !r.opts.IgnoreUnknown && !r.faults.Again(once) {
+		r.faults.Once(once, fault.New(fault.Invalid, "", "the schema has no column %.60s", name), r.place(nil))
 	}
 	return r.dec.SkipValue()
 }

@@ -23,7 +23,7 @@ func Write(ctx context.Context, w io.Writer, rows int, columns []*tcb.Column, s 
 			return fault.New(fault.Invalid, "jsonrows", "%d rows, the table has %d", c.Rows, rows).In(opts.Name).On(tabular.Label(&fields[i]))
 		}
 	}
-	p := tcb.NewRows(columns, s, &tcb.RowOptions{JSON: value.JSONOptions{NonFinite: value.NonFiniteString}})
+	p := tcb.NewRows(columns, s, &tcb.RowOptions{JSON: value.JSONOptions{NonFinite: value.NonFiniteString}, Labels: opts.Labels})
 	var out []byte
 	var done int64
 	var err error

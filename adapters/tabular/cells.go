@@ -19,6 +19,8 @@ type Cells struct {
 	o   *Options
 	pkg string
 	buf []byte
+
+	labels []map[int32]string // of columns that are written as labels
 }
 
 // NewCells returns the cells of columns. The schema, when there is one, gives names and logical types by tag.
@@ -31,6 +33,18 @@ func NewCells(rows int, columns []*tcb.Column, s *tcb.Schema, o *Options, pkg st
 	}
 	if len(columns) == 0 && rows > 0 {
 		return nil, fault.New(fault.Invalid, pkg, "%d rows without a column have no form here", rows).In(o.Name)
+	}
+	if !o.Labels {
+		return c, nil
+	}
+	c.labels = make([]map[int32]string, len(columns))
+	for i := range c.Fields {
+		c.labels[i] = make(map[int32]string)
+		for l, n := range c.Fields[i].Labels {
+			if l != "" { // which would be an empty cell
+				c.labels[i][n] = l
+			}
+		}
 	}
 	return c, nil
 }
@@ -95,6 +109,11 @@ func (c *Cells) value(dst []byte, k, i, j int) ([]byte, tcb.CellKind, error) {
 	col := c.Columns[k]
 	switch col.Type.Element {
 	case tcb.Enum, tcb.I32:
+		if c.labels != nil {
+			if l, ok := c.labels[k][col.Int32s[j]]; ok {
+				return append(dst, l...), tcb.CellText, nil
+			}
+		}
 		return strconv.AppendInt(dst, int64(col.Int32s[j]), 10), tcb.CellNumber, nil
 	case tcb.Bool:
 		return strconv.AppendBool(dst, col.Bools[j]), tcb.CellBool, nil

@@ -14,7 +14,14 @@ type Faults struct {
 	max         int
 	list        []error
 	count       int
+	once        map[string]*repeated
 	warnings    []Warning
+}
+
+// repeated is a fault that is listed once.
+type repeated struct {
+	e     *fault.Error // in the list
+	again int
 }
 
 // NewFaults returns an empty list. pkg and the name of the options stand in front of each message.
@@ -48,6 +55,32 @@ func (f *Faults) Add(err error, where string) {
 	f.list = append(f.list, &c)
 }
 
+// Once notes a fault that one row after another can have, such as a column that the schema does not have: it is listed
+// where it is first, and the others are told in the same message. The key says which are the same; [Faults.Again] comes
+// before.
+func (f *Faults) Once(key string, err error, where string) {
+	n := len(f.list)
+	f.Add(err, where)
+	if len(f.list) == n {
+		return // it is counted only, and so are the others
+	}
+	r := &repeated{}
+	r.e, _ = f.list[n].(*fault.Error)
+	if f.once == nil {
+		f.once = make(map[string]*repeated)
+	}
+	f.once[key] = r
+}
+
+// Again reports whether a fault with the key was noted, and counts that it is there again.
+func (f *Faults) Again(key string) bool {
+	r := f.once[key]
+	if r != nil {
+		r.again++
+	}
+	return r != nil
+}
+
 // Full reports whether further faults are counted only, so that their text need not be made.
 func (f *Faults) Full() bool { return len(f.list) >= f.max }
 
@@ -66,6 +99,12 @@ func (f *Faults) Warnings() []Warning { return f.warnings }
 func (f *Faults) Err() error {
 	if f.count == 0 {
 		return nil
+	}
+	for _, r := range f.once {
+		if r.e != nil && r.again > 0 {
+			r.e.Msg += fmt.Sprintf("; so in %d more", r.again)
+		}
+		r.again = 0
 	}
 	return &Errors{List: f.list, Count: f.count}
 }

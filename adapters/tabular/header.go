@@ -97,8 +97,12 @@ func (h *Header) Bind(s *tcb.Schema, ignoreUnknown bool, faults *Faults) (column
 			faults.Add(fault.New(fault.Conflict, "", format, args...), h.place(i))
 		}
 		k, ok := byName[f.Name]
-		if f.Tag != 0 {
+		tag, isTag := Tag(f.Name)
+		switch {
+		case f.Tag != 0:
 			k, ok = byTag[f.Tag]
+		case !ok && isTag: // as in what was written without a schema
+			k, ok = byTag[tag]
 		}
 		switch {
 		case f.Name == "" && f.Tag == 0 && !f.Reserved:
@@ -113,8 +117,10 @@ func (h *Header) Bind(s *tcb.Schema, ignoreUnknown bool, faults *Faults) (column
 		case !ok && ignoreUnknown:
 		case !ok:
 			bad("the schema has no column %q", h.text(f))
-		case f.Tag != 0 && f.Name != "" && s.Columns[k].Name != "" && f.Name != s.Columns[k].Name:
+		case f.Tag != 0 && f.Name != "" && tag != f.Tag && s.Columns[k].Name != "" && f.Name != s.Columns[k].Name:
 			bad("the header calls the tag %d %q, the schema %q", f.Tag, f.Name, s.Columns[k].Name)
+		case found[k]:
+			bad("%q is %s, which the header has already", h.text(f), Label(&s.Columns[k]))
 		default:
 			columns[i], found[k] = k, true
 		}
@@ -144,6 +150,12 @@ func Name(f *tcb.Field) string {
 		return f.Name
 	}
 	return strconv.Itoa(int(f.Tag))
+}
+
+// Tag is the tag that stands in place of the name of a column.
+func Tag(name string) (tag int32, ok bool) {
+	n, err := strconv.ParseInt(name, 10, 32)
+	return int32(n), err == nil && n > 0 && name == strconv.FormatInt(n, 10)
 }
 
 // Label is what messages call a column.

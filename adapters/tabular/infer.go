@@ -31,6 +31,9 @@ type Guess struct {
 	list    bool // the values are arrays
 	element bool // an element is absent
 	first   string
+	mixed   bool // an error was returned: one for a column is enough
+	// Of texts: one has a decimal comma, and one is no number with a decimal comma.
+	comma, noComma bool
 }
 
 // Absent notes a cell that is not there.
@@ -43,7 +46,11 @@ func (g *Guess) List() error { return g.kind(true) }
 func (g *Guess) AbsentElement() { g.element = true }
 
 func (g *Guess) kind(list bool) error {
+	if g.mixed {
+		return nil
+	}
 	if g.seen && g.list != list {
+		g.mixed = true
 		return fault.New(fault.Invalid, "", "arrays and single values in one column")
 	}
 	g.seen, g.list = true, list
@@ -57,12 +64,16 @@ func (g *Guess) Value(v tcb.Cell, textIsNumber, isElement bool) error {
 			return err
 		}
 	}
+	if g.mixed {
+		return nil
+	}
 	can := typesOf(v, canAll&^g.not, textIsNumber)
 	if can == 0 {
 		return fault.New(fault.Invalid, "", "%.60q is neither a number nor a date", v.Text)
 	}
 	g.not |= canAll &^ can
 	if g.not == canAll {
+		g.mixed = true
 		return fault.New(fault.Invalid, "", "%q is of another type than %q above it", v.Text, g.first)
 	}
 	if g.first == "" {
@@ -184,6 +195,10 @@ func (g *Guess) Cell(v Cell, o *Options, textIsNumber bool) error {
 		g.Absent()
 		return nil
 	}
+	if v.Kind == tcb.CellText && !o.DecimalComma && !g.noComma {
+		g.noComma = strings.Trim(v.Text, "0123456789-,") != "" || numberTypes(swapPoint(v.Text), canAll) == 0
+		g.comma = g.comma || strings.IndexByte(v.Text, ',') >= 0
+	}
 	if o.DecimalComma && v.Kind == tcb.CellText {
 		if s := swapPoint(v.Text); numberTypes(s, canAll) != 0 {
 			v.Text = s
@@ -198,9 +213,17 @@ func (g *Guess) Cell(v Cell, o *Options, textIsNumber bool) error {
 	return g.Value(v.Cell, textIsNumber, false)
 }
 
-// Propose makes a schema of a header and a guess for each cell of it. Without tags columns are numbered from 1.
-func Propose(h *Header, guesses []Guess) (*tcb.Schema, error) {
+// Propose makes a schema of a header and a guess for each cell of it. Without tags columns are numbered from 1; but where
+// all names are decimal tags, as in what was written without a schema, they are the tags.
+func Propose(h *Header, guesses []Guess, o *Options) (*tcb.Schema, error) {
 	s := &tcb.Schema{}
+	byTag := !h.Tagged
+	for _, f := range h.Fields {
+		if f.Name != "" && !f.Reserved {
+			_, ok := Tag(f.Name)
+			byTag = byTag && ok
+		}
+	}
 	for i, f := range h.Fields {
 		switch {
 		case f.Reserved && f.Tag != 0:
@@ -208,10 +231,17 @@ func Propose(h *Header, guesses []Guess) (*tcb.Schema, error) {
 		case f.Reserved || f.Name == "" && f.Tag == 0:
 		default:
 			tag := f.Tag
-			if tag == 0 {
+			if byTag {
+				tag, _ = Tag(f.Name)
+				f.Name = ""
+			} else if tag == 0 {
 				tag = int32(len(s.Columns) + 1)
 			}
-			s.Columns = append(s.Columns, guesses[i].Field(f.Name, tag))
+			c := guesses[i].Field(f.Name, tag)
+			s.Columns = append(s.Columns, c)
+			if g := &guesses[i]; o.Note != nil && g.comma && !g.noComma && c.Type.Element == tcb.String {
+				o.Note(Warning{Where: h.place(i) + ", " + Label(&c), Count: 1, Msg: "the texts look like numbers; a decimal comma must be declared"})
+			}
 		}
 	}
 	return s, s.Check()

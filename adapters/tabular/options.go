@@ -24,9 +24,13 @@ type Options struct {
 
 	// IgnoreUnknown: columns that the schema does not have are left out; else they are an error.
 	IgnoreUnknown bool
+	// Labels: enumerations are written as labels, where the schema has one for the number.
+	Labels bool
 	// Tags: the header that is written carries tags, "hp@7". It does too where a name would be taken for one with a tag.
 	Tags bool
 
+	// Note, when set, is told by Infer what is odd about its input.
+	Note func(Warning)
 	// Progress, when set, is told now and then how many rows and how many bytes of the input or output are done.
 	Progress func(rows int, bytes int64)
 }

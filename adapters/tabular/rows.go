@@ -99,6 +99,8 @@ func (r *Rows) prepare(f *tcb.Field, v *tcb.Cell) error {
 			return fault.New(fault.Invalid, "", "text %.60q has a point, and numbers have a comma", v.Text)
 		}
 		v.Text = swapPoint(v.Text)
+	case isNumber(f) && strings.Trim(v.Text, "0123456789-,") == "" && strings.IndexByte(v.Text, ',') >= 0:
+		return fault.New(fault.Invalid, "", "text %.60q has a comma, and numbers have a point; a decimal comma must be declared", v.Text)
 	}
 	return nil
 }

@@ -155,7 +155,6 @@ func (t *table) arrange(n int) {
 // rows calls row for each row below the header that has a value in a column that is read.
 func (t *table) rows(row func()) error {
 	last, blanks, firstBlank := t.row, 0, 0
-	unnamed := make(map[int]bool)
 	for i := 1; ; i++ {
 		if tabular.Every(i) {
 			t.progress(i)
@@ -181,13 +180,11 @@ func (t *table) rows(row func()) error {
 				k = tabular.Left
 			}
 			own = own || k >= 0
-			switch {
-			case k != tabular.Unnamed:
-			case unnamed[c.column]:
-				t.faults.Count()
-			default:
-				unnamed[c.column] = true
-				t.faults.Add(fault.New(fault.Invalid, "", "%s, and the header has no name for the column", c.what()), place(t.ref.name, t.row, c.column))
+			if k != tabular.Unnamed {
+				continue
+			}
+			if once := "nameless " + strconv.Itoa(c.column); !t.faults.Again(once) {
+				t.faults.Once(once, fault.New(fault.Invalid, "", "%s, and the header has no name for the column", c.what()), place(t.ref.name, t.row, c.column))
 			}
 		}
 		if !own {
@@ -398,7 +395,7 @@ func Infer(ctx context.Context, r io.ReaderAt, size int64, o *Options) (*tcb.Sch
 	}
 	var s *tcb.Schema
 	if err == nil {
-		s, err = tabular.Propose(t.header, guesses)
+		s, err = tabular.Propose(t.header, guesses, &t.opts.Options)
 	}
 	return s, fault.Locate(err, t.opts.Name, "", 0)
 }

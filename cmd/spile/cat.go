@@ -10,7 +10,8 @@ func newCat(e *env) *cobra.Command {
 		Short: "Print all of a file as JSON",
 		Long: `Cat prints a document as one line of JSON, or indented with --pretty, in stored order. It streams: a document of any
 length takes the same memory. It prints a table as JSON Lines, an object for each row, keyed by the names that --schema
-gives, or by the tags; without a schema a datetime is its number.
+gives, or by the tags; without a schema a datetime is its number. A schema may have wider types than the table, and columns
+that it lacks, which are null or empty.
 
 Integers keep every digit, floats read back to the same bits, bytes are base64url without padding. Where JSON has no
 form for a value, --non-finite, --invalid-utf8, --keys and --dup say what becomes of it; without them it is an error.`,
@@ -23,6 +24,7 @@ form for a value, --non-finite, --invalid-utf8, --keys and --dup say what become
 	}
 	in.add(cmd.Flags())
 	in.addTables(cmd.Flags())
+	in.tables.addLabels(cmd.Flags())
 	out.add(cmd.Flags())
 	return cmd
 }

@@ -25,7 +25,7 @@ table, not with the payload. Values without an entry of their own are counted in
 the bytes are those of its CBOR form.
 
 The line (other) is what belongs to none of the values listed: the heads of lists and maps, keys, values without an
-entry, the header of the file. A sidecar is a file of its own: its line is not in the total.`,
+entry, the header of the file. Of a table the bytes are those of its columns. A sidecar is a file of its own: its line is not in the total.`,
 		Example:           `  seq 100000 | paste -sd, | sed 's/.*/{"runs":[&],"seed":42}/' | spile pack - -o run.msg && spile du run.msg`,
 		Args:              arguments(1, 2),
 		ValidArgsFunction: completePath(e, &in),

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"strings"
 
+	"github.com/spilehq/spile/adapters/tabular"
 	"github.com/spilehq/spile/fault"
 )
 
@@ -51,7 +52,9 @@ func (e *env) finish(ctx context.Context, err error) int {
 	case status == statusInterrupted:
 		e.say("interrupted")
 	case err != nil && status != statusReaderLeft && !errors.As(err, &said):
-		e.say("%s", e.hinted(err))
+		for _, one := range apart(err) {
+			e.say("%s", e.hinted(one))
+		}
 	}
 	e.printReceipt()
 	return status
@@ -106,7 +109,30 @@ func message(err error) string {
 }
 
 // named gives an error that names no file the name of one.
-func named(err error, name string) error { return fault.Locate(err, name, "", 0) }
+func named(err error, name string) error {
+	list := apart(err)
+	if len(list) < 2 {
+		return fault.Locate(err, name, "", 0)
+	}
+	for i := range list {
+		list[i] = named(list[i], name)
+	}
+	return errors.Join(list...)
+}
+
+// apart gives the errors that [errors.Join] has put side by side, and any other as it is.
+func apart(err error) []error {
+	switch many := err.(type) {
+	case *fault.Error, *tabular.Errors:
+	case interface{ Unwrap() []error }:
+		var list []error
+		for _, one := range many.Unwrap() {
+			list = append(list, apart(one)...)
+		}
+		return list
+	}
+	return []error{err}
+}
 
 // bare is an error of the system without the path that the os package puts in front.
 func bare(err error) error {

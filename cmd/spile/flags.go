@@ -128,6 +128,13 @@ func (f *sourceFlags) add(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.mmap, "mmap", false, "map FILE into memory instead of reading it")
 }
 
+// addBytes adds, of the flags of a FILE argument, those that files of all formats have.
+func (f *sourceFlags) addBytes(flags *pflag.FlagSet) {
+	f.depth = value.DefaultDepth
+	flags.Var(&f.offset, "offset", "where the table starts in FILE, in bytes")
+	flags.BoolVar(&f.mmap, "mmap", false, "map FILE into memory instead of reading it")
+}
+
 // addTables adds the flags of verbs that read tables as well.
 func (f *sourceFlags) addTables(flags *pflag.FlagSet) {
 	f.tables = &tableInFlags{}

@@ -24,7 +24,8 @@ leads, and the bytes of the value. It takes the paths in order and ends with the
 before it are printed, and the exit status is 1.
 
 In a table a path is a row, 17 or -1, a cell, 17/label, a column, */label, or a slice of rows, 10:20 or 10:20/label. A
-column goes by the name that --schema gives it, or by its tag. Of a column only its own bytes are read.
+column goes by the name that --schema gives it, or by its tag. An element of an array is 17/drops/0; */drops/0 is that of
+every row, null where there is none. Of a column only its own bytes are read.
 
 ` + pathHelp,
 		Example: `  echo '{"runs":[{"energy":-1.5},{"energy":-2.5}]}' | spile get - runs/-1/energy`,
@@ -41,6 +42,7 @@ column goes by the name that --schema gives it, or by its tag. Of a column only 
 	}
 	in.add(cmd.Flags())
 	in.addTables(cmd.Flags())
+	in.tables.addLabels(cmd.Flags())
 	out.add(cmd.Flags())
 	return cmd
 }
@@ -67,6 +69,11 @@ func (e *env) printValues(ctx context.Context, file string, paths []string, in *
 		return err
 	}
 	defer d.Close()
+	if d.table != nil {
+		if err := e.unusedForTable(d); err != nil {
+			return err
+		}
+	}
 	switch {
 	case d.table != nil && paths == nil:
 		return e.tableCat(ctx, d.table, out)
@@ -74,6 +81,9 @@ func (e *env) printValues(ctx context.Context, file string, paths []string, in *
 		return e.tableGet(ctx, d.table, paths, out)
 	case paths == nil:
 		paths = []string{""}
+	}
+	if err := in.tables.unused(d); err != nil {
+		return err
 	}
 	parsed, err := parsePaths(paths)
 	if err != nil {
@@ -141,8 +151,19 @@ func (e *env) node(ctx context.Context, args []string, in *sourceFlags) (msglc.P
 		return nil, nil, msglc.Node{}, err
 	}
 	d, err := e.open(ctx, args[0], in)
-	if err != nil || d.table != nil {
-		return path, d, msglc.Node{}, err
+	if err != nil {
+		return nil, nil, msglc.Node{}, err
+	}
+	if d.table != nil {
+		if err := e.unusedForTable(d); err != nil {
+			d.Close()
+			return nil, nil, msglc.Node{}, err
+		}
+		return path, d, msglc.Node{}, nil
+	}
+	if err := in.tables.unused(d); err != nil {
+		d.Close()
+		return nil, nil, msglc.Node{}, err
 	}
 	n, err := d.Find(ctx, path)
 	if err != nil {

@@ -17,6 +17,12 @@ var hints = []struct{ pattern, flag, text string }{
 	{`budget of 0: `, "max-bytes", "--max-bytes or --max-requests sets it"},
 	{` more bytes decoded, `, "max-decode", "--max-decode sets it"},
 	{`; --magic names it \(offset|; --magic names it$`, "from-magic", "--from-magic, where the output has another"},
+	{`a decimal comma must be declared`, "decimal-comma", "--decimal-comma does that"},
+	{`which is the delimiter must be declared`, "delimiter", "--delimiter does that"},
+	{`what merged cells mean must be said`, "merged", "--merged=first or --merged=fill says it"},
+	{` a spreadsheet keeps 15: want the digits as text`, "long-numbers", "--long-numbers takes the number as it is"},
+	{`stands for an absent value: another must be chosen`, "null", "--null chooses it"},
+	{`Limits.Rows allows more`, "max-rows", "--max-rows does"},
 	{`read it without the sidecar`, "no-sidecar", "--no-sidecar does that"},
 }
 

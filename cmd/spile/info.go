@@ -17,7 +17,8 @@ func newInfo(e *env) *cobra.Command {
 		Use:   "info FILE [flags]",
 		Short: "Print what a file is: format, codec, layout, counts",
 		Long: `Info prints the format of a file, its codec and magic, where payload and table of contents lie, and what the root
-value is. It reads the beginning of the file and of the table of contents.`,
+value is. It reads the beginning of the file and of the table of contents. Of a table it prints rows and columns, and whether
+it is encrypted and signed; with the MAC key it checks the MAC.`,
 		Example:           `  echo '{"runs":[1,2,3]}' | spile pack - -o run.msg && spile info run.msg`,
 		Args:              arguments(1, 1),
 		ValidArgsFunction: completeFiles(1),
@@ -62,7 +63,13 @@ func (e *env) info(ctx context.Context, file string, in *sourceFlags, out *table
 	}
 	defer d.Close()
 	if d.table != nil {
+		if err := e.unusedForTable(d); err != nil {
+			return err
+		}
 		return e.tableInfo(d.table, out)
+	}
+	if err := in.tables.unused(d); err != nil {
+		return err
 	}
 	r, err := d.report(ctx, int64(in.offset))
 	if err != nil {

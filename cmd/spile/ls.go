@@ -24,6 +24,8 @@ func newLs(e *env) *cobra.Command {
 a path that get takes. Of a value that has no children it prints the value's own line. Of a JSON file the bytes are
 those of its CBOR form.
 
+Of a table it lists the columns, with type, stored bytes and encoding, by the names of --schema or by their tags.
+
 ` + pathHelp,
 		Example:           `  echo '{"runs":[{"energy":-1.5},{"energy":-2.5}]}' | spile ls - runs`,
 		Args:              arguments(1, 2),

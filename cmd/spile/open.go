@@ -117,7 +117,7 @@ func openDocument(ctx context.Context, obj source.Object, e *env, f *sourceFlags
 // openTable opens a document that is a table.
 func (d *document) openTable(ctx context.Context, obj source.Object, e *env, f *sourceFlags) error {
 	if f.tables == nil {
-		return fault.New(fault.Invalid, "", "is a table (tcb), and this verb takes documents")
+		return unreadable(formatTCB)
 	}
 	obj, err := from(obj, f.offset)
 	if err == nil {
@@ -135,6 +135,9 @@ func (d *document) Close() error {
 }
 
 func unreadable(f format) error {
+	if f == formatTCB {
+		return fault.New(fault.Invalid, "", "is a table (tcb), and this verb takes documents")
+	}
 	return fault.New(fault.UnsupportedVersion, "", "is a %s file, which this version does not read yet", f)
 }
 

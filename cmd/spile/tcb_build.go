@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/spilehq/spile/adapters/tabular"
 	"github.com/spilehq/spile/tcb"
 )
 
@@ -23,7 +24,8 @@ The schema says what the columns are; "name@7" in a header gives a column its ta
 --infer a schema is proposed and printed instead, for you to review and keep.
 
 An array in a cell of CSV or XLSX has its elements between semicolons; \; is a semicolon in an element, \0 an element
-that is absent, \e an empty text. An empty cell of an optional column is absent.
+that is absent, \e an empty text. An empty cell of an optional column is absent. A number of an enumeration that has no
+label in the schema is taken, with a warning.
 
 With keys the table is sealed. --explain prints, for each column, the size that every encoding would have had.`,
 		Example: `  printf 'id@1,label@2\n1,sword\n2,shield\n' > item.csv
@@ -37,7 +39,7 @@ With keys the table is sealed. --explain prints, for each column, the size that 
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&b.schema, "schema", "", "the `FILE` with the schema, JSON")
-	flags.BoolVar(&b.infer, "infer", false, "print a schema that INPUT fits, instead of a table")
+	flags.BoolVar(&b.infer, "infer", false, "print a schema that INPUT fits, instead of a table; -o writes it to a file")
 	flags.StringVarP(&b.output, "output", "o", "", "the file to write, `OUT`, - for standard output")
 	flags.BoolVar(&b.explain, "explain", false, "print the size of every encoding that was tried, on standard error")
 	b.text.add(flags)
@@ -60,8 +62,10 @@ func (b *tableBuild) run(ctx context.Context, input string) error {
 	switch {
 	case b.infer && b.schema != "":
 		return usagef("--infer and --schema: a schema is there already")
-	case b.infer && b.output != "":
-		return usagef("--infer prints a schema; -o goes with --schema")
+	case b.infer && b.explain:
+		return usagef("--infer makes no table that --explain could tell of")
+	case b.infer && b.keyFile+b.macKeyFile != "":
+		return usagef("--infer makes no table, and a schema is not sealed")
 	case !b.infer && b.schema == "":
 		return usagef("--schema SCHEMA is missing; --infer proposes one")
 	case !b.infer && b.output == "":
@@ -87,33 +91,63 @@ func (b *tableBuild) run(ctx context.Context, input string) error {
 	if err != nil {
 		return named(err, obj.Name())
 	}
+	if err := b.text.unused(t.format); err != nil {
+		return err
+	}
 	if b.infer {
-		defer b.progress(ctx, "table build")()
-		if schema, err = t.infer(ctx); err != nil {
-			return b.each(named(err, obj.Name()))
+		propose := func() error {
+			if schema, err = t.infer(ctx, b.env); err != nil {
+				return b.each(named(err, obj.Name()))
+			}
+			return nil
 		}
-		return b.printSchema(schema)
+		if b.output != "" {
+			return b.write(ctx, "table build", b.output, func(out output) error {
+				if err := propose(); err != nil {
+					return err
+				}
+				return printSchema(out, schema)
+			})
+		}
+		defer b.progress(ctx, "table build")()
+		if err := propose(); err != nil {
+			return err
+		}
+		return printSchema(b.out, schema)
 	}
 	return b.write(ctx, "table build", b.output, func(out output) error {
 		columns, rows, err := t.read(ctx, b.env, schema)
 		if err != nil {
 			return b.each(named(err, obj.Name()))
 		}
+		for i := range schema.Columns {
+			if f := &schema.Columns[i]; f.Labels != nil {
+				if text := unlabelled(columns[i], f); text != "" {
+					b.say("%s: warning: %s: %s", obj.Name(), tabular.Label(f), text)
+				}
+			}
+		}
 		o := &tcb.WriteOptions{Keys: keys}
 		if b.explain {
-			o.Explain = b.explained
+			o.Explain = func(c *tcb.Column, tried []tcb.Candidate, taken tcb.Encoding) { b.explained(schema, c, tried, taken) }
 		}
 		return named(tcb.Write(out, rows, columns, o), obj.Name())
 	})
 }
 
 // explained prints what was tried for a column.
-func (b *tableBuild) explained(c *tcb.Column, tried []tcb.Candidate, taken tcb.Encoding) {
+func (b *tableBuild) explained(s *tcb.Schema, c *tcb.Column, tried []tcb.Candidate, taken tcb.Encoding) {
 	name := c.Name
 	if name == "" {
 		name = "-"
 	}
-	fmt.Fprintf(b.stderr, "column %d %s: %s\n", c.Tag, quotedName(name), c.Type)
+	what := c.Type.String()
+	for _, f := range s.Columns {
+		if f.Tag == c.Tag {
+			what = typeText(f)
+		}
+	}
+	fmt.Fprintf(b.stderr, "column %d %s: %s\n", c.Tag, quotedName(name), what)
 	for _, t := range tried {
 		mark := " "
 		if t.Encoding == taken {

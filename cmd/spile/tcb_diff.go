@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/spilehq/spile/adapters/tabular"
 	"github.com/spilehq/spile/fault"
 	"github.com/spilehq/spile/source"
 	"github.com/spilehq/spile/tcb"
@@ -33,6 +34,9 @@ to tables.`,
 		Args:              arguments(2, 2),
 		ValidArgsFunction: completeFiles(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if format := cmd.Flags().Lookup("output-format"); d.json && format.Changed && d.form != diffJSON {
+				return usagef("--json and --output-format %s: which one?", format.Value)
+			}
 			return d.run(cmd.Context(), args[0], args[1])
 		},
 	}
@@ -43,7 +47,14 @@ to tables.`,
 	flags.IntVar(&d.maxRows, "max-changes", 0, "print `N` rows that differ, and count the others (all)")
 	flags.BoolVar(&d.exitCode, "exit-code", false, "end with status 1 when the tables differ")
 	d.in.addTables(flags)
+	d.in.tables.addLabels(flags)
 	d.text.add(flags)
+	// The error is of a flag that does not exist, or has a completion.
+	_ = cmd.RegisterFlagCompletionFunc("key", func(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		ctx, cancel := context.WithTimeout(cmd.Context(), completeTime)
+		defer cancel()
+		return d.keys(ctx, args), cobra.ShellCompDirectiveNoFileComp
+	})
 	return cmd
 }
 
@@ -83,6 +94,9 @@ func (d *tableDiff) run(ctx context.Context, oldFile, newFile string) error {
 	if _, _, err := d.text.options(""); err != nil {
 		return err
 	}
+	if err := d.in.tables.check(); err != nil {
+		return err
+	}
 	names, err := readSchema(d.in.tables.schema)
 	if err != nil {
 		return err
@@ -93,6 +107,15 @@ func (d *tableDiff) run(ctx context.Context, oldFile, newFile string) error {
 			return err
 		}
 		defer sides[i].obj.Close()
+	}
+	var formats []textFormat
+	for _, s := range sides {
+		if s.text != nil {
+			formats = append(formats, s.text.format)
+		}
+	}
+	if err := d.text.unused(formats...); err != nil {
+		return err
 	}
 	defer d.progress(ctx, "table diff")()
 	if err := d.schemas(ctx, names, sides[0], sides[1]); err != nil {
@@ -106,8 +129,11 @@ func (d *tableDiff) run(ctx context.Context, oldFile, newFile string) error {
 	}
 	// Columns of two texts go by their names when neither has tags of its own: then tags are numbers in order.
 	byName := names == nil && sides[0].text != nil && sides[1].text != nil
-	diff, err := tcb.Diff(snapshots[0], snapshots[1], &tcb.DiffOptions{Key: d.key, ByName: byName})
+	diff, err := tcb.Diff(snapshots[0], snapshots[1], &tcb.DiffOptions{Key: d.key, ByName: byName, Labels: d.in.tables.labels})
 	if err != nil {
+		if errors.Is(err, fault.NotFound) && names == nil && (sides[0].table != nil || sides[1].table != nil) {
+			return advised{err, "names need --schema, without it columns go by their tags"}
+		}
 		return err
 	}
 	switch {
@@ -143,15 +169,52 @@ func (d *tableDiff) open(ctx context.Context, file string) (*side, error) {
 	}
 	if err != nil {
 		obj.Close()
-		return nil, named(err, obj.Name())
+		err = named(err, obj.Name())
+		if tcb.Check(err) == "O4" {
+			err = advised{err, "where one side is not signed, sign it by spile table seal, or diff without the MAC key what spile table open has checked"}
+		}
+		return nil, err
 	}
 	return s, nil
+}
+
+// keys are the names of the columns of the first file that can be a key.
+func (d *tableDiff) keys(ctx context.Context, args []string) (out []cobra.Completion) {
+	if len(args) == 0 {
+		return nil
+	}
+	s, err := d.open(ctx, args[0])
+	if err != nil {
+		return nil
+	}
+	defer s.obj.Close()
+	schema, err := readSchema(d.in.tables.schema)
+	switch {
+	case err != nil:
+		return nil
+	case s.table != nil:
+		schema = s.table.schema
+	case schema == nil && s.obj.Size() > completeSize:
+		return nil
+	case schema == nil:
+		if schema, err = s.text.infer(ctx, nil); err != nil {
+			return nil
+		}
+	}
+	for _, f := range schema.Columns {
+		if f.Type.Kind == tcb.Scalar && !f.Type.Optional {
+			out = append(out, tabular.Name(&f))
+		}
+	}
+	return out
 }
 
 // schemas gives each side its schema.
 func (d *tableDiff) schemas(ctx context.Context, names *tcb.Schema, a, b *side) error {
 	for _, s := range []*side{a, b} {
 		switch {
+		case a.table != nil && b.table != nil:
+			s.schema = s.table.own
 		case s.table != nil:
 			s.schema = s.table.schema
 		case names != nil:
@@ -160,7 +223,7 @@ func (d *tableDiff) schemas(ctx context.Context, names *tcb.Schema, a, b *side) 
 			s.schema = &tcb.Schema{}
 		default:
 			var err error
-			if s.schema, err = s.text.infer(ctx); err != nil {
+			if s.schema, err = s.text.infer(ctx, d.env); err != nil {
 				return d.each(named(err, s.name))
 			}
 		}
@@ -232,7 +295,16 @@ func joinTypes(f, g *tcb.Field) {
 // read reads a side.
 func (d *tableDiff) read(ctx context.Context, s *side) (tcb.Snapshot, error) {
 	if s.table != nil {
-		columns, err := s.table.Read(ctx)
+		// Of two tables the types are compared as well, so that they stay those of the files.
+		read := s.table.Table.Read
+		var tags []int32
+		if s.schema != s.table.own {
+			read = s.table.Read
+			for _, c := range s.table.Columns() {
+				tags = append(tags, c.Tag)
+			}
+		}
+		columns, err := read(ctx, tags...)
 		return tcb.Snapshot{Columns: columns, Schema: s.schema}, named(err, s.name)
 	}
 	columns, _, err := s.text.read(ctx, d.env, s.schema)

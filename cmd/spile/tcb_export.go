@@ -36,8 +36,10 @@ JSON Lines, CSV and XLSX are read back by table build. A date outside what Parqu
 		},
 	}
 	flags := cmd.Flags()
-	x.in.add(flags)
+	x.set = flags
+	x.in.addBytes(flags)
 	x.in.addTables(flags)
+	x.in.tables.addLabels(flags)
 	flags.StringVarP(&x.output, "output", "o", "", "the file to write, `OUT`, - for standard output (with --to)")
 	flags.Var(&choice[textFormat]{&x.to, textNames, []textFormat{textJSON, textCSV, textXLSX, textParquet, textArrow}}, "to", "the format, that of the name of OUT otherwise")
 	flags.Var(&choice[bool]{&x.ticks, []string{"auto", "ticks"}, []bool{false, true}}, "times", "dates and spans in Parquet and Arrow: as such, or as numbers of 100 ns")
@@ -72,12 +74,15 @@ func (x *tableExport) run(ctx context.Context, file string) error {
 		}
 		x.to = textFormat(i + 1)
 	}
+	if err := x.unused(x.to); err != nil {
+		return err
+	}
 	x.maxErrors = 100
 	o, delimiter, err := x.options("")
 	if err != nil {
 		return err
 	}
-	o.Tags = x.tags
+	o.Tags, o.Labels = x.tags, x.in.tables.labels
 	return x.withTable(ctx, file, &x.in, func(t *table) error {
 		o.Name = t.Name()
 		return x.write(ctx, "table export", x.output, func(out output) error {

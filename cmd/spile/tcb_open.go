@@ -19,7 +19,10 @@ import (
 // table is a FILE argument that is a table.
 type table struct {
 	*tcb.Table             // nil: it is encrypted, and there is no key
-	schema     *tcb.Schema // with the names of --schema
+	own        *tcb.Schema // of the file, with the names of --schema
+	schema     *tcb.Schema // as --schema has it: wider types, and columns that the file lacks
+	named      bool        // there is a --schema
+	labels     bool        // --labels
 	obj        source.Object
 	protection tcb.Protection
 }
@@ -29,6 +32,7 @@ type tableInFlags struct {
 	keyFlags
 	schema  string
 	maxRows int64
+	labels  bool
 
 	keyless bool // set by verbs that say something of a table they have no key for
 }
@@ -39,8 +43,55 @@ func (f *tableInFlags) add(flags *pflag.FlagSet) {
 	flags.Int64Var(&f.maxRows, "max-rows", 0, "read tables of up to `N` rows (67108864)")
 }
 
+// addLabels adds the flag of verbs that print values.
+func (f *tableInFlags) addLabels(flags *pflag.FlagSet) {
+	flags.BoolVar(&f.labels, "labels", false, "print enumerations as the labels of --schema, where a number has one")
+}
+
+func (f *tableInFlags) check() error {
+	if f.labels && f.schema == "" {
+		return usagef("--labels prints the labels of --schema, which is missing")
+	}
+	return nil
+}
+
+// unused refuses flags of tables that do nothing for a document.
+func (f *tableInFlags) unused(d *document) error {
+	flag := ""
+	switch {
+	case f == nil:
+	case f.schema != "":
+		flag = "schema"
+	case f.labels:
+		flag = "labels"
+	case f.maxRows != 0:
+		flag = "max-rows"
+	case f.keyFile != "":
+		flag = "key-file"
+	case f.macKeyFile != "":
+		flag = "mac-key-file"
+	}
+	if flag == "" {
+		return nil
+	}
+	return usagef("--%s is for tables (tcb), and %s is a %s file", flag, d.name, d.format)
+}
+
+// unusedForTable refuses flags of documents that do nothing for a table.
+func (e *env) unusedForTable(d *document) error {
+	for _, name := range []string{"magic", "depth", "no-sidecar", "keys", "dup", "levels"} {
+		if e.flags != nil && e.flags.Changed(name) {
+			return usagef("--%s is for documents, and %s is a table (tcb)", name, d.name)
+		}
+	}
+	return nil
+}
+
 // openTable opens an object that is a table.
 func (e *env) openTable(ctx context.Context, obj source.Object, f *tableInFlags) (*table, error) {
+	if err := f.check(); err != nil {
+		return nil, err
+	}
 	keys, err := f.keys()
 	if err != nil {
 		return nil, err
@@ -49,7 +100,7 @@ func (e *env) openTable(ctx context.Context, obj source.Object, f *tableInFlags)
 	if err != nil {
 		return nil, err
 	}
-	t := &table{obj: obj}
+	t := &table{obj: obj, named: names != nil, labels: f.labels}
 	t.Table, err = tcb.Open(ctx, obj, &tcb.Options{Keys: keys, Limits: tcb.Limits{Rows: f.maxRows}})
 	if f.keyless && len(keys.Encryption) == 0 && tcb.Check(err) == "O7" {
 		t.protection, err = tcb.ReadProtection(ctx, obj)
@@ -60,13 +111,24 @@ func (e *env) openTable(ctx context.Context, obj source.Object, f *tableInFlags)
 	}
 	t.protection = t.Protection()
 	// A column of an unknown type is no reason against the others; it has no schema.
-	if t.schema, err = t.Named(names); err != nil && names != nil {
+	if t.own, err = t.Named(names); err == nil {
+		t.schema, err = t.As(names)
+	}
+	if err != nil && names != nil {
 		return nil, err
 	}
 	if t.schema == nil {
-		t.schema = &tcb.Schema{}
+		t.own, t.schema = &tcb.Schema{}, &tcb.Schema{}
 	}
 	return t, nil
+}
+
+// Read reads columns as --schema has them.
+func (t *table) Read(ctx context.Context, tags ...int32) ([]*tcb.Column, error) {
+	if !t.named {
+		return t.Table.Read(ctx, tags...)
+	}
+	return t.ReadAs(ctx, t.schema, tags...)
 }
 
 // readSchema reads the schema in a file, nil when none is named.
@@ -94,7 +156,7 @@ func (t *table) name(tag int32) string {
 
 // field is what is known of a column.
 func (t *table) field(d tcb.Descriptor) tcb.Field {
-	for _, f := range t.schema.Columns {
+	for _, f := range t.own.Columns {
 		if f.Tag == d.Tag {
 			return f
 		}
@@ -146,9 +208,12 @@ func (t *table) find(path string) (c cells, err error) {
 		}
 	}
 	if len(p) > 2 {
-		d, _ := t.Lookup(c.column)
-		if c.element = p[2].String(); d.Type.Kind != tcb.Array || !c.one {
-			return missing("%q behind what is no array in one row", c.element)
+		c.element = p[2].String()
+		if t.kind(c.column) != tcb.Array {
+			return missing("%q: the column %s is no array, and has no elements", c.element, t.name(c.column))
+		}
+		if at, one, ok := rowsOf(c.element, math.MaxInt32); !ok || !one || at == nil && !strings.HasPrefix(c.element, "-") {
+			return missing("%q is no number of an element; 0 is the first, -1 the last", c.element)
 		}
 	}
 	return c, nil
@@ -211,8 +276,34 @@ func (t *table) column(name string) (int32, error) {
 		if _, ok := t.Lookup(int32(n)); ok {
 			return int32(n), nil
 		}
+		for _, f := range t.schema.Columns {
+			if f.Tag == int32(n) {
+				return f.Tag, nil
+			}
+		}
+	} else if !t.named {
+		return 0, fault.New(fault.NotFound, "", "there is no column %q: names need --schema, without it columns go by their tags", name)
 	}
 	return 0, fault.New(fault.NotFound, "", "there is no column %q; spile ls lists them", name)
+}
+
+// kind is that of a column.
+func (t *table) kind(tag int32) tcb.Kind {
+	for _, f := range t.schema.Columns {
+		if f.Tag == tag {
+			return f.Type.Kind
+		}
+	}
+	d, _ := t.Lookup(tag)
+	return d.Type.Kind
+}
+
+// stored refuses a column of --schema that the file does not have.
+func (t *table) stored(tag int32, path string) error {
+	if _, ok := t.Lookup(tag); tag == 0 || ok {
+		return nil
+	}
+	return fault.New(fault.NotFound, "", "the column is in the schema, and not in the file").On(path).In(t.Name())
 }
 
 // Close closes the file.

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/spilehq/spile/adapters/tabular"
 	"github.com/spilehq/spile/fault"
 	"github.com/spilehq/spile/msglc"
 	"github.com/spilehq/spile/tcb"
@@ -100,6 +101,9 @@ func (e *env) tableLs(t *table, path string, out *tableFlags) error {
 	if c.rows != nil {
 		return fault.New(fault.Invalid, "", "ls lists the columns of a table; get prints rows").On(path).In(t.Name())
 	}
+	if err := t.stored(c.column, path); err != nil {
+		return err
+	}
 	list := &jsonArray{e: e, pretty: out.pretty}
 	if !out.asJSON() {
 		fmt.Fprintf(e.out, "%-11s %10s %14s %-14s %s\n", "TYPE", "ROWS", "BYTES", "ENCODING", "PATH")
@@ -145,6 +149,9 @@ func (e *env) tableDu(t *table, path string, out *tableFlags) error {
 	}
 	if c.rows != nil {
 		return fault.New(fault.Invalid, "", "the bytes of a table are those of its columns, rows have none of their own").On(path).In(t.Name())
+	}
+	if err := t.stored(c.column, path); err != nil {
+		return err
 	}
 	size := t.obj.Size()
 	r := &duReport{Path: path, Total: size, Other: size, Children: []duRow{}}
@@ -196,7 +203,7 @@ func (e *env) printer(ctx context.Context, t *table, tag int32, out *jsonFlags, 
 	}
 	return &printer{
 		e: e, ctx: ctx, columns: columns, pretty: out.Pretty,
-		rows: tcb.NewRows(columns, t.schema, &tcb.RowOptions{JSON: out.JSONOptions, Losses: losses}),
+		rows: tcb.NewRows(columns, t.schema, &tcb.RowOptions{JSON: out.JSONOptions, Losses: losses, Labels: t.labels}),
 	}, nil
 }
 
@@ -254,22 +261,22 @@ func (e *env) tableGet(ctx context.Context, t *table, paths []string, out *jsonF
 // cells appends what a path names.
 func (p *printer) cells(t *table, c cells) error {
 	one := func(i int) (err error) {
-		if c.column == 0 {
+		switch {
+		case c.column == 0:
 			return p.row(i)
+		case c.element != "":
+			_, err := p.element(c.element, i)
+			return err
 		}
 		p.buf, err = p.rows.AppendCell(p.buf, 0, i)
 		return err
 	}
 	switch {
-	case c.element != "":
-		column, i := p.columns[0], c.rows[0]
-		start, end := column.Span(i)
-		at, _, ok := rowsOf(c.element, end-start)
-		if !ok || len(at) != 1 {
-			return fault.New(fault.NotFound, "", "element %s of %d", c.element, end-start)
+	case c.element != "" && c.one:
+		n, err := p.element(c.element, c.rows[0])
+		if err == nil && n >= 0 {
+			err = fault.New(fault.NotFound, "", "element %s of %d", c.element, n)
 		}
-		var err error
-		p.buf, err = p.rows.AppendElement(p.buf, 0, i, start+at[0])
 		return err
 	case c.one:
 		return one(c.rows[0])
@@ -298,6 +305,18 @@ func (p *printer) cells(t *table, c cells) error {
 	}
 	p.buf = append(p.buf, ']')
 	return nil
+}
+
+// element appends an element of row i, or null and how many there are where it has no such.
+func (p *printer) element(element string, i int) (missing int, err error) {
+	start, end := p.columns[0].Span(i)
+	at, _, _ := rowsOf(element, end-start)
+	if len(at) != 1 {
+		p.buf = append(p.buf, "null"...)
+		return end - start, nil
+	}
+	p.buf, err = p.rows.AppendElement(p.buf, 0, i, start+at[0])
+	return -1, err
 }
 
 func (p *printer) row(i int) (err error) {
@@ -338,6 +357,9 @@ func (p *printer) line() error {
 
 // tableVerify reports what is wrong with a table.
 func (e *env) tableVerify(ctx context.Context, t *table, deep bool, found func(*fault.Error)) error {
+	if t.named {
+		e.schemaNotes(ctx, t)
+	}
 	return t.Verify(ctx, deep, func(f tcb.Finding) {
 		if f.Note {
 			e.say("%s: note: %s", t.Name(), strings.TrimPrefix(newFinding(f.Err).line(t.Name()), fault.OneLine(t.Name())+": "))
@@ -345,6 +367,60 @@ func (e *env) tableVerify(ctx context.Context, t *table, deep bool, found func(*
 		}
 		found(f.Err)
 	})
+}
+
+// schemaNotes says what a reader with the schema makes of the file that the file does not say.
+func (e *env) schemaNotes(ctx context.Context, t *table) {
+	note := func(f *tcb.Field, format string, args ...any) {
+		e.say("%s: note: %s: %s", t.Name(), tabular.Label(f), fmt.Sprintf(format, args...))
+	}
+	for i := range t.schema.Columns {
+		f := &t.schema.Columns[i]
+		d, ok := t.Lookup(f.Tag)
+		switch {
+		case !ok && f.Type.Optional:
+			note(f, "the file does not have it, and it reads as absent")
+		case !ok:
+			note(f, "the file does not have it, and it reads as empty")
+		case d.Type != f.Type:
+			note(f, "the file has %s, which reads as %s", d.Type, typeText(*f))
+		case f.Labels != nil:
+			if columns, err := t.Read(ctx, f.Tag); err == nil { // else --deep says what is wrong with it
+				if text := unlabelled(columns[0], f); text != "" {
+					note(f, "%s", text)
+				}
+			}
+		}
+	}
+}
+
+// unlabelled says how many numbers of an enumeration have no label, "" when all have one.
+func unlabelled(c *tcb.Column, f *tcb.Field) string {
+	known := make(map[int32]bool, len(f.Labels))
+	for _, n := range f.Labels {
+		known[n] = true
+	}
+	count, first := 0, ""
+	for i := range c.Rows {
+		if !c.Has(i) {
+			continue
+		}
+		start, end := c.Span(i)
+		for j := start; j < end; j++ {
+			if n := c.Int32s[j]; c.HasElement(j) && !known[n] {
+				if count++; count == 1 {
+					first = fmt.Sprintf("%d in row %d", n, i)
+				}
+			}
+		}
+	}
+	switch count {
+	case 0:
+		return ""
+	case 1:
+		return "a number has no label in the schema, " + first
+	}
+	return fmt.Sprintf("%d numbers have no label in the schema, the first is %s", count, first)
 }
 
 // paths are the paths of the columns that begin with word.

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 
@@ -32,6 +33,10 @@ info, ls, get, cat, du and verify read them as they read documents.`,
   spile cat --schema item.schema item.tcb`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
+				switch args[0] {
+				case "info", "ls", "get", "cat", "du", "verify":
+					return usagef("table has no verb %q: spile %[1]s reads tables as well", args[0])
+				}
 				return usagef("unknown verb %q of table; spile table -h lists them", args[0])
 			}
 			return nil
@@ -56,7 +61,8 @@ func newTableSchema(e *env) *cobra.Command {
 		Use:   "schema FILE [flags]",
 		Short: "Print the schema that a table carries",
 		Long: `Schema prints the schema of a table as JSON: tags, types and what can be absent, which is what the file itself says.
-With --schema it adds the names, logical types and labels of that schema, and fails where the two differ.`,
+With --schema it adds the names, logical types and labels of that schema, and fails where that one does not take what
+the file has.`,
 		Example:           exampleTable + "\n  spile table schema item.tcb",
 		Args:              arguments(1, 1),
 		ValidArgsFunction: completeFiles(1),
@@ -65,18 +71,19 @@ With --schema it adds the names, logical types and labels of that schema, and fa
 				if _, err := t.Schema(); err != nil { // of a type that no schema can state
 					return err
 				}
-				return e.printSchema(t.schema)
+				return printSchema(e.out, t.own)
 			})
 		},
 	}
-	in.add(cmd.Flags())
+	in.addBytes(cmd.Flags())
 	in.addTables(cmd.Flags())
 	out.add(cmd.Flags())
 	return cmd
 }
 
 // printSchema prints a schema as people write it, a line a column.
-func (e *env) printSchema(s *tcb.Schema) error {
+func printSchema(w io.Writer, s *tcb.Schema) error {
+	var out bytes.Buffer
 	columns := s.Columns
 	head := *s
 	head.Columns = []tcb.Field{}
@@ -86,22 +93,24 @@ func (e *env) printSchema(s *tcb.Schema) error {
 	}
 	// The members come in the order of the JSON form: what stands in front of the columns, and behind them.
 	before, after, _ := bytes.Cut(text, []byte(`"columns":[]`))
-	e.out.Write(before)
-	e.out.WriteString(`"columns":[`)
+	out.Write(before)
+	out.WriteString(`"columns":[`)
 	for i := range columns {
 		one, err := json.Marshal(&tcb.Schema{Columns: columns[i : i+1]})
 		if err != nil {
 			return err
 		}
 		if i > 0 {
-			e.out.WriteByte(',')
+			out.WriteByte(',')
 		}
-		e.out.WriteString("\n  ")
-		e.out.Write(one[len(`{"columns":[`) : len(one)-len(`]}`)])
+		out.WriteString("\n  ")
+		out.Write(one[len(`{"columns":[`) : len(one)-len(`]}`)])
 	}
-	e.out.WriteString("]")
-	e.out.Write(after)
-	return e.out.WriteByte('\n')
+	out.WriteString("]")
+	out.Write(after)
+	out.WriteByte('\n')
+	_, err = w.Write(out.Bytes())
+	return err
 }
 
 // withTable opens a FILE argument that must be a table.
@@ -127,6 +136,13 @@ func (e *env) readTable(ctx context.Context, file string, in *sourceFlags) ([]by
 	part, err := from(obj, in.offset)
 	if err != nil {
 		return nil, obj.Name(), named(err, obj.Name())
+	}
+	head, err := headOf(ctx, part, 0, 4)
+	if err == nil && string(head) != "TCB\x00" {
+		err = fault.New(fault.Invalid, "", "is no table (tcb); spile table build makes one of JSON Lines, CSV and XLSX").In(obj.Name())
+	}
+	if err != nil {
+		return nil, obj.Name(), err
 	}
 	p := make([]byte, part.Size())
 	return p, obj.Name(), part.ReadAt(ctx, p, 0)
@@ -158,10 +174,19 @@ signed.`,
 			if len(k.Encryption)+len(k.MAC) == 0 {
 				return usagef("no key: --key-file, --mac-key-file, $%s or $%s names one", keyVariable, macKeyVariable)
 			}
-			return e.rewriteTable(cmd.Context(), args[0], output, &in, func(p []byte) ([]byte, error) { return tcb.Seal(p, k) })
+			return e.rewriteTable(cmd.Context(), args[0], output, &in, func(p []byte) ([]byte, error) {
+				was, err := tcb.ReadProtection(cmd.Context(), source.Memory("", p))
+				switch {
+				case err == nil && was.Encrypted:
+					return nil, fault.New(fault.Conflict, "", "is encrypted already; spile table open makes the plain table of it, which can be sealed anew")
+				case err == nil && was.Signed:
+					return nil, fault.New(fault.Conflict, "", "is signed already; spile table open makes the plain table of it, which can be sealed anew")
+				}
+				return tcb.Seal(p, k)
+			})
 		},
 	}
-	in.add(cmd.Flags())
+	in.addBytes(cmd.Flags())
 	keys.add(cmd.Flags())
 	cmd.Flags().StringVarP(&output, "output", "o", "", "the file to write, `OUT`, - for standard output")
 	return cmd
@@ -198,7 +223,7 @@ MAC is taken off unchecked, and standard error says so.`,
 			})
 		},
 	}
-	in.add(cmd.Flags())
+	in.addBytes(cmd.Flags())
 	keys.add(cmd.Flags())
 	cmd.Flags().StringVarP(&output, "output", "o", "", "the file to write, `OUT`, - for standard output")
 	return cmd

@@ -4,7 +4,11 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"slices"
+	"strings"
+	"unicode"
 
 	"github.com/spf13/pflag"
 
@@ -12,6 +16,7 @@ import (
 	"github.com/spilehq/spile/adapters/jsonrows"
 	"github.com/spilehq/spile/adapters/tabular"
 	"github.com/spilehq/spile/adapters/xlsx"
+	"github.com/spilehq/spile/fault"
 	"github.com/spilehq/spile/source"
 	"github.com/spilehq/spile/tcb"
 )
@@ -45,9 +50,41 @@ type textFlags struct {
 	merged        xlsx.Merged
 	ignoreUnknown bool
 	maxErrors     int
+
+	set *pflag.FlagSet
+}
+
+// textFlagFormats are the formats for which a flag does something.
+var textFlagFormats = map[string][]textFormat{
+	"delimiter": {textCSV}, "separator": {textCSV, textXLSX}, "null": {textCSV, textXLSX}, "empty-text": {textCSV, textXLSX},
+	"decimal-comma": {textCSV, textXLSX}, "sheet": {textXLSX}, "header-row": {textCSV, textXLSX}, "long-numbers": {textXLSX},
+	"merged": {textXLSX}, "tags": {textCSV, textXLSX}, "labels": {textCSV, textXLSX, textJSON}, "times": {textParquet, textArrow},
+	"from": {textJSON, textCSV, textXLSX}, "ignore-unknown": {textJSON, textCSV, textXLSX}, "max-errors": {textJSON, textCSV, textXLSX},
+}
+
+// unused refuses flags that do nothing for any of the formats.
+func (f *textFlags) unused(formats ...textFormat) (err error) {
+	f.set.Visit(func(flag *pflag.Flag) {
+		of, ok := textFlagFormats[flag.Name]
+		// Of tables alone, labels are for those.
+		if !ok || err != nil || flag.Name == "labels" && len(formats) == 0 || slices.ContainsFunc(formats, func(t textFormat) bool { return slices.Contains(of, t) }) {
+			return
+		}
+		var names []string
+		for _, t := range of {
+			names = append(names, textNames[t-1])
+		}
+		what := "a table (tcb)"
+		if len(formats) > 0 {
+			what = textNames[formats[0]-1]
+		}
+		err = usagef("--%s is for %s, and does nothing for %s", flag.Name, strings.Join(names, ", "), what)
+	})
+	return err
 }
 
 func (f *textFlags) add(flags *pflag.FlagSet) {
+	f.set = flags
 	flags.Var(&choice[textFormat]{&f.from, textNames[:3], []textFormat{textJSON, textCSV, textXLSX}}, "from", "the format of INPUT, found from its content otherwise")
 	flags.StringVar(&f.delimiter, "delimiter", "", "the `CHARACTER` between fields of CSV, found in the header otherwise: , ; or a tab (\\t)")
 	flags.StringVar(&f.separator, "separator", "", "the `CHARACTER` between the elements of an array in a cell (;)")
@@ -55,7 +92,7 @@ func (f *textFlags) add(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.emptyText, "empty-text", false, "an empty cell of an optional column of text is empty text, not absent")
 	flags.BoolVar(&f.decimalComma, "decimal-comma", false, "numbers have a decimal comma")
 	flags.StringVar(&f.sheet, "sheet", "", "the `NAME` of the sheet of a workbook (the first)")
-	flags.IntVar(&f.header, "header-row", 0, "the `ROW` of a sheet with the names of the columns (the first with a value)")
+	flags.IntVar(&f.header, "header-row", 0, "the `ROW` of a sheet, or the line of CSV, with the names of the columns (the first with a value)")
 	flags.BoolVar(&f.longNumbers, "long-numbers", false, "take numbers of 16 digits and more in a sheet, which a spreadsheet has rounded")
 	flags.Var(&choice[xlsx.Merged]{&f.merged, []string{"error", "first", "fill"}, []xlsx.Merged{xlsx.MergedError, xlsx.MergedFirst, xlsx.MergedFill}},
 		"merged", "what merged cells of a sheet mean: a value in the first, or in each")
@@ -70,6 +107,8 @@ func character(flag, text string) (byte, error) {
 		return 0, nil
 	case text == `\t` || text == "tab":
 		return '\t', nil
+	case len(text) == 1 && strings.Contains("\"\\-.\r\n", text), len(text) == 1 && unicode.IsOneOf([]*unicode.RangeTable{unicode.Letter, unicode.Digit}, rune(text[0])):
+		return 0, usagef("--%s %q, want a character that stands in no number and no word", flag, text)
 	case len(text) == 1:
 		return text[0], nil
 	}
@@ -90,7 +129,18 @@ func (f *textFlags) options(name string) (o tabular.Options, delimiter byte, err
 	if o.Separator, err = character("separator", f.separator); err != nil {
 		return o, 0, err
 	}
-	delimiter, err = character("delimiter", f.delimiter)
+	if delimiter, err = character("delimiter", f.delimiter); err != nil {
+		return o, 0, err
+	}
+	switch {
+	case o.Separator == ',' && f.decimalComma:
+		return o, 0, usagef("--separator , and --decimal-comma: is a comma between elements, or in numbers?")
+	case delimiter != 0 && strings.IndexByte(f.null, delimiter) >= 0:
+		return o, 0, usagef("--null %q has the character of --delimiter in it", f.null)
+	}
+	if checked := o; checked.Check("") != nil {
+		return o, 0, usage(errors.New(message(checked.Check(""))))
+	}
 	return o, delimiter, err
 }
 
@@ -111,16 +161,53 @@ func openText(ctx context.Context, obj source.Object, f *textFlags) (*textTable,
 	if err != nil {
 		return nil, err
 	}
+	if err := wrongInput(head); err != nil {
+		return nil, err
+	}
 	text := bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf")), " \t\r\n")
 	switch {
 	case bytes.HasPrefix(head, []byte("PK\x03\x04")):
 		t.format = textXLSX
 	case bytes.HasPrefix(text, []byte("{")):
 		t.format = textJSON
+	case isArray(text):
+		return nil, fault.New(fault.Invalid, "", "is a JSON array, and rows are JSON Lines, an object on each line: jq -c '.[]' makes these; --from csv reads it as CSV")
 	default:
 		t.format = textCSV
 	}
 	return t, nil
+}
+
+// isArray reports whether a text is a JSON array of rows, as far as its beginning tells.
+func isArray(text []byte) bool {
+	rest, ok := bytes.CutPrefix(text, []byte("["))
+	rest = bytes.TrimLeft(rest, " \t\r\n")
+	return ok && len(rest) > 0 && (rest[0] == '{' || rest[0] == '[' || rest[0] == ']')
+}
+
+// wrongInput refuses what begins like a file of another format.
+func wrongInput(head []byte) error {
+	const takes = "JSON Lines, CSV and XLSX are taken"
+	for _, known := range []struct{ magic, what string }{
+		{"TCB\x00", "a table (tcb) already"},
+		{"PAR1", "a Parquet file"}, {"ARROW1", "an Arrow file"}, {"\x1f\x8b", "compressed by gzip: gunzip it first"},
+		{"\x28\xb5\x2f\xfd", "compressed by zstd: unpack it first"}, {"BZh", "compressed by bzip2: unpack it first"},
+		{"\xd0\xcf\x11\xe0", "a workbook of an old form (xls), or one with a password: save it as XLSX"},
+		{"SQLite format 3\x00", "an SQLite database"}, {"%PDF", "a PDF"}, {"GTSERIES", "a series artifact"},
+		{"PK\x03\x04", ""},
+	} {
+		if !bytes.HasPrefix(head, []byte(known.magic)) {
+			continue
+		}
+		if known.what == "" {
+			return nil
+		}
+		return fault.New(fault.Invalid, "", "is %s; %s", known.what, takes)
+	}
+	if bytes.IndexByte(head, 0) >= 0 && !bytes.HasPrefix(head, []byte("\xff\xfe")) && !bytes.HasPrefix(head, []byte("\xfe\xff")) && !bytes.HasPrefix(head, []byte("\x00\x00\xfe\xff")) {
+		return fault.New(fault.Invalid, "", "is no text; %s, in UTF-8 or, with its mark, UTF-16", takes)
+	}
+	return nil
 }
 
 // read reads the rows into the columns of a schema, and says what is odd about them.
@@ -139,7 +226,7 @@ func (t *textTable) read(ctx context.Context, e *env, s *tcb.Schema) ([]*tcb.Col
 	case textJSON:
 		columns, rows, warnings, err = jsonrows.Read(ctx, t.reader(ctx), s, &jsonrows.Options{Options: o})
 	case textCSV:
-		columns, rows, warnings, err = csvtable.Read(ctx, t.reader(ctx), s, &csvtable.Options{Options: o, Delimiter: delimiter})
+		columns, rows, warnings, err = csvtable.Read(ctx, t.reader(ctx), s, &csvtable.Options{Options: o, Delimiter: delimiter, Header: t.flags.header})
 	default:
 		columns, rows, warnings, err = xlsx.Read(ctx, source.AsReaderAt(ctx, t.obj), t.obj.Size(), s, t.workbook(o))
 	}
@@ -149,17 +236,22 @@ func (t *textTable) read(ctx context.Context, e *env, s *tcb.Schema) ([]*tcb.Col
 	return columns, rows, err
 }
 
-// infer proposes a schema.
-func (t *textTable) infer(ctx context.Context) (*tcb.Schema, error) {
+// infer proposes a schema. Notes are said when there is an env to say them.
+func (t *textTable) infer(ctx context.Context, e *env) (*tcb.Schema, error) {
 	o, delimiter, err := t.flags.options(t.obj.Name())
 	if err != nil {
 		return nil, err
+	}
+	if e != nil {
+		o.Note = func(w tabular.Warning) {
+			e.say("%s", e.hinted(fmt.Errorf("%s: note: %s", t.obj.Name(), w)))
+		}
 	}
 	switch t.format {
 	case textJSON:
 		return jsonrows.Infer(ctx, t.reader(ctx), &jsonrows.Options{Options: o})
 	case textCSV:
-		return csvtable.Infer(ctx, t.reader(ctx), &csvtable.Options{Options: o, Delimiter: delimiter})
+		return csvtable.Infer(ctx, t.reader(ctx), &csvtable.Options{Options: o, Delimiter: delimiter, Header: t.flags.header})
 	}
 	return xlsx.Infer(ctx, source.AsReaderAt(ctx, t.obj), t.obj.Size(), t.workbook(o))
 }
@@ -179,7 +271,7 @@ func (e *env) each(err error) error {
 		return err
 	}
 	for _, one := range all.List {
-		e.say("%s", message(one))
+		e.say("%s", e.hinted(one))
 	}
 	if more := all.Count - len(all.List); more > 0 {
 		e.say("and %d more errors; --max-errors prints more", more)

@@ -22,6 +22,9 @@ func newVerify(e *env) *cobra.Command {
 value. With --deep it decodes the payload as well and compares it with the table of contents entry by entry. It prints
 a line for each finding: file, document path, what is wrong, byte offset. It goes on behind a bad file.
 
+Of a table it checks the header, the descriptors and the MAC, and with --deep every column. With --schema it says where
+the file is not what the schema takes, and which numbers of an enumeration have no label.
+
 The exit status is 0 when there is no finding. What is odd and yet no fault, such as a binary that looks like a Python
 pickle, is a line on standard error.`,
 		Example:           `  echo '{"runs":[1,2,3]}' | spile pack - -o run.msg && spile verify --deep run.msg`,
@@ -126,12 +129,15 @@ func (e *env) verifyFile(ctx context.Context, file string, in *sourceFlags, out 
 		report(newFinding(f))
 	}
 	d, err := e.open(ctx, file, in)
-	if f, ok := dataFault(err); ok {
-		found(f)
-		return nil
-	}
 	if err != nil {
-		return err
+		for _, one := range apart(err) {
+			f, ok := dataFault(one)
+			if !ok {
+				return err
+			}
+			found(f)
+		}
+		return nil
 	}
 	defer d.Close()
 	defer e.progress(ctx, "verify")()
