@@ -120,7 +120,7 @@ func TestIndefiniteInside(t *testing.T) {
 // A map of indefinite length that ends behind a key, where a map of definite length ended before.
 func TestIndefiniteOdd(t *testing.T) {
 	for hex, want := range map[string]string{
-		"83a2616181016163 01 bf61618101 6163 ff 7061616161616161616161616161616161": "",
+		"83a2616181016163 01 bf61618101 6163 ff 7061616161616161616161616161616161":          "",
 		"83bf61618101 61639fff ff bf61618101 61639fff ff 7061616161616161616161616161616161": `[{"a":[1],"c":[]},{"a":[1],"c":[]},"aaaaaaaaaaaaaaaa"]`,
 	} {
 		got, err := AppendJSON(nil, CBOR, unhex(t, strings.ReplaceAll(hex, " ", "")), Limits{}, nil, nil)

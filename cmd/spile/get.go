@@ -69,11 +69,6 @@ func (e *env) printValues(ctx context.Context, file string, paths []string, in *
 		return err
 	}
 	defer d.Close()
-	if d.table != nil {
-		if err := e.unusedForTable(d); err != nil {
-			return err
-		}
-	}
 	switch {
 	case d.table != nil && paths == nil:
 		return e.tableCat(ctx, d.table, out)
@@ -155,10 +150,6 @@ func (e *env) node(ctx context.Context, args []string, in *sourceFlags) (msglc.P
 		return nil, nil, msglc.Node{}, err
 	}
 	if d.table != nil {
-		if err := e.unusedForTable(d); err != nil {
-			d.Close()
-			return nil, nil, msglc.Node{}, err
-		}
 		return path, d, msglc.Node{}, nil
 	}
 	if err := in.tables.unused(d); err != nil {

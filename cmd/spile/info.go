@@ -63,9 +63,6 @@ func (e *env) info(ctx context.Context, file string, in *sourceFlags, out *table
 	}
 	defer d.Close()
 	if d.table != nil {
-		if err := e.unusedForTable(d); err != nil {
-			return err
-		}
 		return e.tableInfo(d.table, out)
 	}
 	if err := in.tables.unused(d); err != nil {

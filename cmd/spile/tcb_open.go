@@ -77,16 +77,6 @@ func (f *tableInFlags) unused(d *document) error {
 	return usagef("--%s is for tables (tcb), and %s is a %s file", flag, d.name, d.format)
 }
 
-// unusedForTable refuses flags of documents that do nothing for a table.
-func (e *env) unusedForTable(d *document) error {
-	for _, name := range []string{"magic", "depth", "no-sidecar", "keys", "dup", "levels"} {
-		if e.flags != nil && e.flags.Changed(name) {
-			return usagef("--%s is for documents, and %s is a table (tcb)", name, d.name)
-		}
-	}
-	return nil
-}
-
 // openTable opens an object that is a table.
 func (e *env) openTable(ctx context.Context, obj source.Object, f *tableInFlags) (*table, error) {
 	if err := f.check(); err != nil {
