@@ -143,8 +143,8 @@ func newLoader(ctx context.Context, typ reflect.Type, t *Table) (*loader, error)
 		for _, c := range list {
 			columns[c.Tag] = c
 		}
-	} else if rows := int64(t.Rows()); rows > t.limits.Rows {
-		return nil, fault.New(fault.Limit, "tcb", "%d rows, at most %d are read; Limits.Rows allows more", rows, t.limits.Rows).In(t.Name()).At(HeaderSize)
+	} else if err := t.tooManyRows(); err != nil {
+		return nil, err.In(t.Name())
 	}
 	for _, m := range p.members {
 		s, err := l.member(m, columns[m.Tag])

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -338,13 +339,21 @@ func (p *printer) line() error {
 
 // tableVerify reports what is wrong with a table.
 func (e *env) tableVerify(ctx context.Context, t *table, deep bool, found func(*fault.Error)) error {
-	return t.Verify(ctx, deep, func(f tcb.Finding) {
-		if f.Note {
-			e.say("%s: note: %s", t.Name(), strings.TrimPrefix(newFinding(f.Err).line(t.Name()), fault.OneLine(t.Name())+": "))
-			return
+	var limit error // what the limits keep from being looked at is no fault of the file
+	err := t.Verify(ctx, &tcb.VerifyOptions{Deep: deep}, func(f tcb.Finding) {
+		line := strings.TrimPrefix(newFinding(f.Err).line(t.Name()), fault.OneLine(t.Name())+": ")
+		switch {
+		case f.Note:
+			e.say("%s: note: %s", t.Name(), line)
+		case !errors.Is(f.Err, fault.Limit):
+			found(f.Err)
+		case limit == nil:
+			limit = f.Err
+		default:
+			e.say("%s: not looked at: %s", t.Name(), line)
 		}
-		found(f.Err)
 	})
+	return cmp.Or(err, limit)
 }
 
 // paths are the paths of the columns that begin with word.
