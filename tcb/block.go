@@ -248,7 +248,7 @@ func (b *block) values(c *Column, enc Encoding, n int) error {
 // checkUTF8 refuses text that is no UTF-8 when that is asked for. at is where the text starts.
 func (b *block) checkUTF8(s string, at int) error {
 	if b.utf8 && !utf8.ValidString(s) {
-		return failed("sec2", "a string that is no UTF-8").At(int64(at))
+		return failed("text", "a string that is no UTF-8").At(int64(at))
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package tcb
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -255,5 +256,21 @@ func TestSmallInt(t *testing.T) {
 	b := &block{p: append([]byte{2, 0, byte(RLE)}, runOf(1<<29, 0)...), budget: newBudget(math.MaxInt64)}
 	if _, err := b.bitpack(math.MaxInt32); !errors.Is(err, fault.Limit) {
 		t.Error(err)
+	}
+}
+
+// A string that is no UTF-8 has its own word, in every encoding of strings.
+func TestTextCheck(t *testing.T) {
+	c := &Column{Tag: 1, Type: Type{Element: String}, Rows: 2, Strings: []string{"a_\xff", "a_\xff"}}
+	choice := chooseColumn(c)
+	for i, cand := range choice.tried {
+		d := Descriptor{Tag: 1, Type: c.Type, Encoding: cand.Encoding}
+		table, err := Open(context.Background(), source.Memory("t", fileOf(2, 1, []Descriptor{d}, choice.writers[i](nil))), &Options{StrictUTF8: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := table.Read(context.Background()); Check(err) != "text" || !errors.Is(err, fault.Corrupt) {
+			t.Errorf("%s: %v", cand.Encoding, err)
+		}
 	}
 }
