@@ -157,7 +157,7 @@ func protection(head []byte) Protection {
 }
 
 // HasCounts reports whether the descriptors have a count each, as in an old description of the format. Such a file is
-// read, and never written.
+// read, and never written: [Seal] and [Unseal] leave the counts out.
 func (t *Table) HasCounts() bool { return t.dir.form == countForm }
 
 // Name is that of the object.
