@@ -110,7 +110,7 @@ func (e *env) tableLs(t *table, path string, out *tableFlags) error {
 			continue
 		}
 		f := t.field(d)
-		r := columnRow{t.columnPath(d.Tag), t.name(d.Tag), typeText(f), t.Rows(), d.Size, d.Tag, d.Encoding.String()}
+		r := columnRow{t.columnPath(d.Tag), t.name(d.Tag), f.TypeText(), t.Rows(), d.Size, d.Tag, d.Encoding.String()}
 		if !out.asJSON() {
 			fmt.Fprintf(e.out, "%-11s %10d %14d %-14s %s\n", r.Kind, r.Length, r.Bytes, r.Encoding, r.Path)
 		} else if err := list.add(r); err != nil {
@@ -121,21 +121,6 @@ func (e *env) tableLs(t *table, path string, out *tableFlags) error {
 		return list.end()
 	}
 	return nil
-}
-
-// typeText is a type with a ? for what can be absent: i32?[]?.
-func typeText(f tcb.Field) string {
-	name, isArray := strings.CutSuffix(f.TypeName(), "[]")
-	if f.Type.ElementOptional {
-		name += "?"
-	}
-	if isArray {
-		name += "[]"
-	}
-	if f.Type.Optional {
-		name += "?"
-	}
-	return name
 }
 
 // tableDu shows what the columns take.
