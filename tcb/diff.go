@@ -92,8 +92,8 @@ type diffSide struct {
 	name    string
 	columns []*Column
 	fields  []Field
-	rows    *Rows
-	numbers *Rows // the same without logical types, for ticks that are no datetime
+	rows    *Rows // without Losses, which are what keeps Rows to one goroutine
+	numbers *Rows // the same, without logical types, for ticks that are no datetime
 	count   int
 }
 

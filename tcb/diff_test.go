@@ -11,6 +11,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -316,6 +317,24 @@ func TestDiffNoTags(t *testing.T) {
 	if text := cmp.Diff([]string{"changed 2 1 0 v:6>9"}, lines(d)); text != "" || len(d.Columns) > 0 {
 		t.Error(text, d.Columns)
 	}
+}
+
+// A comparison is safe for concurrent use (with -race).
+func TestDiffConcurrent(t *testing.T) {
+	schema := `{"columns":[{"tag":1,"name":"id","type":"i32"},{"tag":2,"name":"text","type":"string"}]}`
+	from := snapshot(t, schema, []string{"1", `"a"`}, []string{"2", `"b"`}, []string{"3", `"c"`})
+	to := snapshot(t, schema, []string{"3", `"c"`}, []string{"2", `"B"`}, []string{"4", `"d"`})
+	d := diff(t, from, to, &tcb.DiffOptions{Key: "id"})
+	want := lines(d)
+	var work sync.WaitGroup
+	for range 4 {
+		work.Go(func() {
+			if got := lines(d); !slices.Equal(got, want) || d.Count() != (tcb.DiffCount{Added: 1, Removed: 1, Changed: 1, Cells: 1}) {
+				t.Errorf("%q and %v, want %q", got, d.Count(), want)
+			}
+		})
+	}
+	work.Wait()
 }
 
 // What the text does not show is a difference all the same.

@@ -137,8 +137,8 @@ func (t *Table) Columns() []Descriptor { return t.dir.columns }
 // Protection says what protects the file.
 func (t *Table) Protection() Protection { return t.seal }
 
-// ReadProtection says what protects a file, which may be one that there is no key for. It reads the header alone, and
-// checks nothing but its magic and its version.
+// ReadProtection says what protects a file, which may be one that there is no key for. It reads the header alone,
+// and checks its magic, its version and its flags.
 func ReadProtection(ctx context.Context, obj source.Object) (p Protection, err error) {
 	head := make([]byte, HeaderSize)
 	if obj.Size() < HeaderSize {
