@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/bits"
 
+	"github.com/spilehq/spile/fault"
 	"github.com/spilehq/spile/internal/wire"
 )
 
@@ -44,6 +45,9 @@ func (b *block) bitpack(n int) (p packed, err error) {
 	size := packedSize(n, int(width))
 	if size > math.MaxInt32 {
 		return p, b.fail("D7", "%d packed bytes, at most %d", size, math.MaxInt32)
+	}
+	if size > math.MaxInt/8 {
+		return p, fault.New(fault.Limit, "tcb", "%d packed bytes, more than a program of %d bits tells the bits of", size, bits.UintSize).At(int64(b.pos))
 	}
 	p.width, p.base = int(width), base
 	p.bits, err = b.byteStream(inner, size)

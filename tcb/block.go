@@ -1,6 +1,8 @@
 package tcb
 
 import (
+	"math"
+	"math/bits"
 	"sync/atomic"
 	"unicode/utf8"
 
@@ -9,21 +11,33 @@ import (
 )
 
 // budget is what one read may still allocate for columns. It is shared by columns that are decoded in parallel.
-type budget struct{ left, all atomic.Int64 }
+type budget struct {
+	left atomic.Int64
+	all  int64
+}
 
 func newBudget(n int64) *budget {
-	b := &budget{}
+	b := &budget{all: n}
 	b.left.Store(n)
-	b.all.Store(n)
 	return b
 }
 
-// take takes n values of size bytes each.
+// take takes n values of size bytes each. What is refused is not taken, so that it is refused for some column, whatever
+// their order, exactly when all of them need more than there is.
 func (b *budget) take(n, size int64) error {
-	if left := b.left.Add(-n * size); left < 0 {
-		return fault.New(fault.Limit, "tcb", "decodes to more than the %d bytes that are allowed for a file of this size; Limits.Bytes allows more", b.all.Load())
+	need := n * size
+	if need > math.MaxInt {
+		return fault.New(fault.Limit, "tcb", "decodes to %d bytes, more than a program of %d bits holds", need, bits.UintSize)
 	}
-	return nil
+	for {
+		left := b.left.Load()
+		if need > left {
+			return fault.New(fault.Limit, "tcb", "decodes to more than the %d bytes that one read may allocate; Limits.Bytes allows more", b.all)
+		}
+		if b.left.CompareAndSwap(left, left-need) {
+			return nil
+		}
+	}
 }
 
 // block is a cursor over the bytes of one block. Offsets in errors are those in the block.
@@ -170,6 +184,27 @@ func checkType(d Descriptor) error {
 	return nil
 }
 
+// checkFloor is checkType, and refuses a block that has fewer bytes than its encoding takes for so many rows. It looks at
+// the descriptor alone.
+func checkFloor(d Descriptor, rows int) error {
+	if err := checkType(d); err != nil {
+		return err
+	}
+	var size int64 // of a row, at least
+	switch d.Encoding {
+	case Raw:
+		if size = 1; d.Type.Kind == Scalar {
+			size, _ = d.Type.Element.rawSize()
+		}
+	case Varint, Delta, Dict, DictFront, DictSeg:
+		size = 1
+	}
+	if int64(rows)*size > d.Size {
+		return failed("D1", "%d rows take %d bytes at least in %s, and the block has %d", rows, int64(rows)*size, d.Encoding, d.Size).At(0)
+	}
+	return nil
+}
+
 // typeName is a type without what can be absent.
 func typeName(t Type) string {
 	t.Optional, t.ElementOptional = false, false
@@ -215,7 +250,7 @@ func (b *block) values(c *Column, enc Encoding, n int) error {
 // checkUTF8 refuses text that is no UTF-8 when that is asked for. at is where the text starts.
 func (b *block) checkUTF8(s string, at int) error {
 	if b.utf8 && !utf8.ValidString(s) {
-		return failed("sec2", "a string that is no UTF-8").At(int64(at))
+		return failed("text", "a string that is no UTF-8").At(int64(at))
 	}
 	return nil
 }

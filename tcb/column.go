@@ -102,12 +102,12 @@ func (c *Column) setLen(n int) {
 	}
 }
 
-// check refuses a column that cannot be written.
-func (c *Column) check() error {
+// writable refuses a column that cannot be written.
+func (c *Column) writable() error {
 	if c.Tag < 1 {
 		return fault.New(fault.Invalid, "tcb", "tag %d, tags start at 1", c.Tag).On(c.label())
 	}
-	if err := c.fits(); err != nil {
+	if err := c.Check(); err != nil {
 		return err
 	}
 	for i, s := range c.Strings {
@@ -118,8 +118,10 @@ func (c *Column) check() error {
 	return nil
 }
 
-// fits refuses a column whose parts do not fit together.
-func (c *Column) fits() error {
+// Check refuses a column whose parts do not fit together: values, bitmaps and offsets of another number than the rows and
+// the elements have, or a type that is none. What makes a column of parts calls it before it hands the column on; what this
+// package reads, builds and writes is checked. The error is [fault.Invalid].
+func (c *Column) Check() error {
 	bad := func(format string, args ...any) error {
 		return fault.New(fault.Invalid, "tcb", format, args...).On(c.label())
 	}

@@ -58,7 +58,7 @@ func (b *block) string() (from, to int, err error) {
 	from = b.pos
 	b.pos += int(n)
 	if b.utf8 && !utf8.Valid(b.p[from:b.pos]) {
-		return 0, 0, failed("sec2", "a string that is no UTF-8").At(int64(from))
+		return 0, 0, failed("text", "a string that is no UTF-8").At(int64(from))
 	}
 	return from, b.pos, nil
 }

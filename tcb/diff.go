@@ -1,11 +1,11 @@
 package tcb
 
 import (
+	"cmp"
 	"iter"
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/spilehq/spile/fault"
 	"github.com/spilehq/spile/value"
@@ -13,6 +13,7 @@ import (
 
 // Snapshot is one side of a comparison.
 type Snapshot struct {
+	Name    string // of the file, for messages; "": "the old table", "the new table"
 	Columns []*Column
 	Schema  *Schema // names and logical types, by tag; nil: columns have their own names
 }
@@ -90,10 +91,11 @@ type DiffCount struct {
 
 // diffSide is a snapshot with what was looked up about it.
 type diffSide struct {
+	name    string
 	columns []*Column
 	fields  []Field
-	rows    *Rows
-	numbers *Rows // the same without logical types, for ticks that are no datetime
+	rows    *Rows // without Losses, which are what keeps Rows to one goroutine
+	numbers *Rows // the same, without logical types, for ticks that are no datetime
 	count   int
 }
 
@@ -107,18 +109,18 @@ type columnPair struct {
 // Diff compares two tables. A value that is absent is another than an empty one, floats are the same when their bits are,
 // and numbers of different types when their values are.
 //
-// A key that is not in both tables is [fault.NotFound]; rows without a key, and two rows with one, are [fault.Invalid],
-// and the message names them.
+// A key that is not in both tables is [fault.NotFound]; rows without a key, and two rows with one, are [fault.Invalid].
+// The message names the table, the column and the rows.
 func Diff(old, new Snapshot, o *DiffOptions) (*TableDiff, error) {
 	if o == nil {
 		o = &DiffOptions{}
 	}
 	c := &TableDiff{key: -1}
 	var err error
-	if c.old, err = newSide(old, o.Labels); err != nil {
+	if c.old, err = newSide(old, "the old table", o.Labels); err != nil {
 		return nil, err
 	}
-	if c.new, err = newSide(new, o.Labels); err != nil {
+	if c.new, err = newSide(new, "the new table", o.Labels); err != nil {
 		return nil, err
 	}
 	c.OldRows, c.NewRows = c.old.count, c.new.count
@@ -128,21 +130,21 @@ func Diff(old, new Snapshot, o *DiffOptions) (*TableDiff, error) {
 		return nil, err
 	}
 	if o.Key != "" {
-		if err := c.matchRows(o.Key); err != nil {
+		if err := c.matchRows(o.Key, byName); err != nil {
 			return nil, err
 		}
 	}
 	return c, nil
 }
 
-func newSide(s Snapshot, labels bool) (*diffSide, error) {
-	d := &diffSide{columns: s.Columns, fields: make([]Field, len(s.Columns))}
+func newSide(s Snapshot, name string, labels bool) (*diffSide, error) {
+	d := &diffSide{name: cmp.Or(s.Name, name), columns: s.Columns, fields: make([]Field, len(s.Columns))}
 	for i, c := range s.Columns {
-		if err := c.fits(); err != nil {
-			return nil, err
+		if err := c.Check(); err != nil {
+			return nil, fault.Locate(err, d.name, "", 0)
 		}
 		if c.Rows != s.Columns[0].Rows {
-			return nil, fault.New(fault.Invalid, "tcb", "%d rows, other columns have %d", c.Rows, s.Columns[0].Rows).On(c.label())
+			return nil, fault.New(fault.Invalid, "tcb", "%d rows, other columns have %d", c.Rows, s.Columns[0].Rows).On(c.label()).In(d.name)
 		}
 		d.count = c.Rows
 		f := Field{Tag: c.Tag, Name: c.Name, Type: c.Type}
@@ -183,7 +185,7 @@ func (c *TableDiff) matchColumns(byName bool) error {
 		f := &c.new.fields[k]
 		i, ok := at[f.identity(byName)]
 		if !ok {
-			c.Columns = append(c.Columns, ColumnDiff{Tag: f.Tag, Name: f.label(), New: f.typeText()})
+			c.Columns = append(c.Columns, ColumnDiff{Tag: f.Tag, Name: f.label(), New: f.TypeText()})
 			continue
 		}
 		used[i] = true
@@ -191,8 +193,8 @@ func (c *TableDiff) matchColumns(byName bool) error {
 		p := columnPair{old: i, new: k, a: c.old.columns[i], b: c.new.columns[k]}
 		p.equal = equalValues(p.a, p.b, g.Logical, f.Logical)
 		c.pairs = append(c.pairs, p)
-		if f.label() != g.label() || f.typeText() != g.typeText() {
-			change := ColumnDiff{Tag: f.Tag, Name: f.label(), Old: g.typeText(), New: f.typeText(), Compared: p.equal != nil}
+		if f.label() != g.label() || f.TypeText() != g.TypeText() {
+			change := ColumnDiff{Tag: f.Tag, Name: f.label(), Old: g.TypeText(), New: f.TypeText(), Compared: p.equal != nil}
 			if f.label() != g.label() {
 				change.OldName = g.label()
 			}
@@ -201,7 +203,7 @@ func (c *TableDiff) matchColumns(byName bool) error {
 	}
 	for i, u := range used {
 		if g := &c.old.fields[i]; !u {
-			c.Columns = append(c.Columns, ColumnDiff{Tag: g.Tag, Name: g.label(), Old: g.typeText()})
+			c.Columns = append(c.Columns, ColumnDiff{Tag: g.Tag, Name: g.label(), Old: g.TypeText()})
 		}
 	}
 	return nil
@@ -215,21 +217,6 @@ func (f *Field) identity(byName bool) string {
 	return strconv.Itoa(int(f.Tag))
 }
 
-// typeText is Type.String with the logical type.
-func (f *Field) typeText() string {
-	s, isArray := strings.CutSuffix(f.TypeName(), "[]")
-	if f.Type.ElementOptional {
-		s += "?"
-	}
-	if isArray {
-		s += "[]"
-	}
-	if f.Type.Optional {
-		s += "?"
-	}
-	return s
-}
-
 // index says where the columns are.
 func (d *diffSide) index(byName bool) (map[string]int, error) {
 	at := make(map[string]int, len(d.columns))
@@ -241,7 +228,7 @@ func (d *diffSide) index(byName bool) (map[string]int, error) {
 			if byName {
 				what = "name"
 			}
-			return nil, fault.New(fault.Invalid, "tcb", "the columns %d and %d of a table have the %s %s both", j+1, i+1, what, id)
+			return nil, fault.New(fault.Invalid, "tcb", "the columns %d and %d have the %s %s both", j+1, i+1, what, id).In(d.name)
 		}
 		at[id] = i
 	}
@@ -249,7 +236,7 @@ func (d *diffSide) index(byName bool) (map[string]int, error) {
 }
 
 // matchRows finds the rows that both sides have, by key.
-func (c *TableDiff) matchRows(key string) error {
+func (c *TableDiff) matchRows(key string, byName bool) error {
 	for _, is := range []func(p columnPair) bool{
 		func(p columnPair) bool { return c.new.fields[p.new].Name == key },
 		func(p columnPair) bool { return c.old.fields[p.old].Name == key },
@@ -260,24 +247,24 @@ func (c *TableDiff) matchRows(key string) error {
 		}
 	}
 	if c.key < 0 {
-		return fault.New(fault.NotFound, "tcb", "there is no column %q in both tables, for the key", key)
+		return c.noKey(key, byName)
 	}
 	p := &c.pairs[c.key]
-	f := &c.new.fields[p.new]
-	c.Key = f.label()
-	switch {
-	case p.a.Type.Kind == Array || p.b.Type.Kind == Array:
-		return fault.New(fault.Invalid, "tcb", "an array is no key").On(label(f.Tag, f.Name))
-	case p.equal == nil:
-		return fault.New(fault.Conflict, "tcb", "a key of %s in the old table and %s in the new one", c.old.fields[p.old].typeText(), f.typeText()).On(label(f.Tag, f.Name))
-	}
+	c.Key = c.new.fields[p.new].label()
 	for i, s := range []*diffSide{c.old, c.new} {
-		k := s.columns[[]int{p.old, p.new}[i]]
-		for row := range k.Rows {
-			if !k.Has(row) {
-				return fault.New(fault.Invalid, "tcb", "row %d of the %s table has no key", row, sideName(s == c.new)).On(label(f.Tag, f.Name))
+		k := []int{p.old, p.new}[i]
+		x := s.columns[k]
+		if x.Type.Kind == Array {
+			return s.bad(k, fault.Invalid, "an array is no key")
+		}
+		for row := range x.Rows {
+			if !x.Has(row) {
+				return s.bad(k, fault.Invalid, "row %d has no key", row)
 			}
 		}
+	}
+	if p.equal == nil {
+		return c.new.bad(p.new, fault.Conflict, "a key of %s, and of %s in %s", c.new.fields[p.new].TypeText(), c.old.fields[p.old].TypeText(), c.old.name)
 	}
 	switch e, g := p.a.Type.Element, p.b.Type.Element; {
 	case holdsInteger(e) && holdsInteger(g):
@@ -294,29 +281,36 @@ func (c *TableDiff) matchRows(key string) error {
 	return matchKeys(c, bits64(p.a), bits64(p.b))
 }
 
-func sideName(isNew bool) string {
-	if isNew {
-		return "new"
+// noKey is the error for a key that is not a column of both tables.
+func (c *TableDiff) noKey(key string, byName bool) error {
+	for _, s := range []*diffSide{c.old, c.new} {
+		if !slices.ContainsFunc(s.fields, func(f Field) bool { return f.Name == key || strconv.Itoa(int(f.Tag)) == key }) {
+			return fault.New(fault.NotFound, "tcb", "there is no column %q, for the key", key).In(s.name)
+		}
 	}
-	return "old"
+	what := "tag"
+	if byName {
+		what = "name"
+	}
+	return fault.New(fault.NotFound, "tcb", "the column %q, for the key, has another %s in %s", key, what, c.old.name).In(c.new.name)
+}
+
+// bad is an error about a column.
+func (d *diffSide) bad(k int, class error, format string, args ...any) error {
+	return fault.New(class, "tcb", format, args...).On(label(d.fields[k].Tag, d.fields[k].Name)).In(d.name)
 }
 
 // matchKeys fills match and matched.
 func matchKeys[K comparable](c *TableDiff, oldKey, newKey func(int) K) error {
-	twice := func(isNew bool, k, first, second int) error {
-		s := c.old
-		if isNew {
-			s = c.new
-		}
-		return fault.New(fault.Invalid, "tcb", "the rows %d and %d of the %s table have the key %s both", first, second, sideName(isNew), s.cell(k, first)).
-			On(label(c.new.fields[c.pairs[c.key].new].Tag, c.new.fields[c.pairs[c.key].new].Name))
+	twice := func(s *diffSide, k, first, second int) error {
+		return s.bad(k, fault.Invalid, "rows %d and %d have the key %s both", first, second, s.cell(k, first))
 	}
 	p := &c.pairs[c.key]
 	at := make(map[K]int32, c.NewRows)
 	for j := range c.NewRows {
 		k := newKey(j)
 		if first, ok := at[k]; ok {
-			return twice(true, p.new, int(first), j)
+			return twice(c.new, p.new, int(first), j)
 		}
 		at[k] = int32(j)
 	}
@@ -328,14 +322,14 @@ func matchKeys[K comparable](c *TableDiff, oldKey, newKey func(int) K) error {
 		j, ok := at[k]
 		if !ok {
 			if first, ok := gone[k]; ok {
-				return twice(false, p.old, int(first), i)
+				return twice(c.old, p.old, int(first), i)
 			}
 			gone[k] = int32(i)
 			c.match[i] = -1
 			continue
 		}
 		if c.matched.Get(int(j)) {
-			return twice(false, p.old, int(from[j]), i)
+			return twice(c.old, p.old, int(from[j]), i)
 		}
 		c.match[i], from[j] = j, int32(i)
 		c.matched.Set(int(j))

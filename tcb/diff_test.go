@@ -11,6 +11,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -264,6 +265,10 @@ func TestDiffRefused(t *testing.T) {
 	schema := `{"columns":[{"tag":1,"name":"id","type":"i32","optional":true},{"tag":2,"name":"list","type":"i32[]"}]}`
 	other := `{"columns":[{"tag":1,"name":"id","type":"string"}]}`
 	table := func(rows ...[]string) tcb.Snapshot { return snapshot(t, schema, rows...) }
+	called := func(name string, s tcb.Snapshot) tcb.Snapshot {
+		s.Name = name
+		return s
+	}
 	short := table([]string{"1", "[]"})
 	short.Columns[0].Rows = 2
 	uneven := table([]string{"1", "[]"})
@@ -276,17 +281,22 @@ func TestDiffRefused(t *testing.T) {
 		class    error
 		want     string
 	}{
-		{table(), table(), tcb.DiffOptions{Key: "nope"}, fault.NotFound, `tcb: there is no column "nope" in both tables, for the key`},
-		{table(), table(), tcb.DiffOptions{Key: "list"}, fault.Invalid, "tcb: column 2 (list): an array is no key"},
-		{table(), snapshot(t, other), tcb.DiffOptions{Key: "id"}, fault.Conflict, "tcb: column 1 (id): a key of i32? in the old table and string in the new one"},
-		{table([]string{"null", "[]"}), table(), tcb.DiffOptions{Key: "id"}, fault.Invalid, "tcb: column 1 (id): row 0 of the old table has no key"},
-		{table(), table([]string{"1", "[]"}, []string{"null", "[]"}), tcb.DiffOptions{Key: "id"}, fault.Invalid, "tcb: column 1 (id): row 1 of the new table has no key"},
-		{table(), table([]string{"1", "[]"}, []string{"2", "[]"}, []string{"1", "[]"}), tcb.DiffOptions{Key: "id"}, fault.Invalid, "tcb: column 1 (id): the rows 0 and 2 of the new table have the key 1 both"},
-		{table([]string{"1", "[]"}, []string{"1", "[]"}), table(), tcb.DiffOptions{Key: "id"}, fault.Invalid, "tcb: column 1 (id): the rows 0 and 1 of the old table have the key 1 both"},
-		{table([]string{"2", "[]"}, []string{"1", "[]"}, []string{"1", "[]"}), table([]string{"1", "[]"}), tcb.DiffOptions{Key: "id"}, fault.Invalid, "tcb: column 1 (id): the rows 1 and 2 of the old table have the key 1 both"},
-		{short, table(), tcb.DiffOptions{}, fault.Invalid, "tcb: column 1 (id): 1 values for 2 rows"},
-		{table(), uneven, tcb.DiffOptions{}, fault.Invalid, "tcb: column 2 (list): 0 rows, other columns have 1"},
-		{table(), same, tcb.DiffOptions{}, fault.Invalid, "tcb: the columns 1 and 2 of a table have the tag 1 both"},
+		{table(), table(), tcb.DiffOptions{Key: "nope"}, fault.NotFound, `tcb: the old table: there is no column "nope", for the key`},
+		{table(), table(), tcb.DiffOptions{Key: "list"}, fault.Invalid, "tcb: the old table: column 2 (list): an array is no key"},
+		{table(), snapshot(t, other), tcb.DiffOptions{Key: "id"}, fault.Conflict, "tcb: the new table: column 1 (id): a key of string, and of i32? in the old table"},
+		{table([]string{"null", "[]"}), table(), tcb.DiffOptions{Key: "id"}, fault.Invalid, "tcb: the old table: column 1 (id): row 0 has no key"},
+		{table(), table([]string{"1", "[]"}, []string{"null", "[]"}), tcb.DiffOptions{Key: "id"}, fault.Invalid, "tcb: the new table: column 1 (id): row 1 has no key"},
+		{table(), table([]string{"1", "[]"}, []string{"2", "[]"}, []string{"1", "[]"}), tcb.DiffOptions{Key: "id"}, fault.Invalid, "tcb: the new table: column 1 (id): rows 0 and 2 have the key 1 both"},
+		{table([]string{"1", "[]"}, []string{"1", "[]"}), table(), tcb.DiffOptions{Key: "id"}, fault.Invalid, "tcb: the old table: column 1 (id): rows 0 and 1 have the key 1 both"},
+		{table([]string{"2", "[]"}, []string{"1", "[]"}, []string{"1", "[]"}), table([]string{"1", "[]"}), tcb.DiffOptions{Key: "id"}, fault.Invalid, "tcb: the old table: column 1 (id): rows 1 and 2 have the key 1 both"},
+		{short, table(), tcb.DiffOptions{}, fault.Invalid, "tcb: the old table: column 1 (id): 1 values for 2 rows"},
+		{table(), uneven, tcb.DiffOptions{}, fault.Invalid, "tcb: the new table: column 2 (list): 0 rows, other columns have 1"},
+		{table(), same, tcb.DiffOptions{}, fault.Invalid, "tcb: the new table: the columns 1 and 2 have the tag 1 both"},
+		{table(), snapshot(t, `{"columns":[{"tag":5,"name":"id","type":"i32"}]}`), tcb.DiffOptions{Key: "id"}, fault.NotFound, `tcb: the new table: the column "id", for the key, has another tag in the old table`},
+		{table(), called("new.csv", snapshot(t, other)), tcb.DiffOptions{Key: "list"}, fault.NotFound, `tcb: new.csv: there is no column "list", for the key`},
+		{called("old.csv", table()), called("new.csv", snapshot(t, other)), tcb.DiffOptions{Key: "id"}, fault.Conflict, "tcb: new.csv: column 1 (id): a key of string, and of i32? in old.csv"},
+		{table(), called("new.csv", table([]string{"1", "[]"}, []string{"1", "[]"})), tcb.DiffOptions{Key: "id"}, fault.Invalid, "tcb: new.csv: column 1 (id): rows 0 and 1 have the key 1 both"},
+		{called("old.csv", short), table(), tcb.DiffOptions{}, fault.Invalid, "tcb: old.csv: column 1 (id): 1 values for 2 rows"},
 	}
 	for _, test := range tests {
 		_, err := tcb.Diff(test.old, test.new, &test.o)
@@ -307,6 +317,24 @@ func TestDiffNoTags(t *testing.T) {
 	if text := cmp.Diff([]string{"changed 2 1 0 v:6>9"}, lines(d)); text != "" || len(d.Columns) > 0 {
 		t.Error(text, d.Columns)
 	}
+}
+
+// A comparison is safe for concurrent use (with -race).
+func TestDiffConcurrent(t *testing.T) {
+	schema := `{"columns":[{"tag":1,"name":"id","type":"i32"},{"tag":2,"name":"text","type":"string"}]}`
+	from := snapshot(t, schema, []string{"1", `"a"`}, []string{"2", `"b"`}, []string{"3", `"c"`})
+	to := snapshot(t, schema, []string{"3", `"c"`}, []string{"2", `"B"`}, []string{"4", `"d"`})
+	d := diff(t, from, to, &tcb.DiffOptions{Key: "id"})
+	want := lines(d)
+	var work sync.WaitGroup
+	for range 4 {
+		work.Go(func() {
+			if got := lines(d); !slices.Equal(got, want) || d.Count() != (tcb.DiffCount{Added: 1, Removed: 1, Changed: 1, Cells: 1}) {
+				t.Errorf("%q and %v, want %q", got, d.Count(), want)
+			}
+		})
+	}
+	work.Wait()
 }
 
 // What the text does not show is a difference all the same.

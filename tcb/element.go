@@ -1,6 +1,9 @@
 package tcb
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // Element is the type of the values of a column (docs/format/tcb.md, "Elements").
 type Element uint8
@@ -113,6 +116,12 @@ func (t Type) String() string {
 		s += "?"
 	}
 	return s
+}
+
+// TypeText is Type.String with the logical type: "datetime?[]".
+func (f *Field) TypeText() string {
+	name, _ := strings.CutSuffix(f.TypeName(), "[]")
+	return name + strings.TrimPrefix(f.Type.String(), f.Type.Element.String())
 }
 
 func typeOf(wire byte) Type {

@@ -9,14 +9,15 @@ import (
 )
 
 // Check is the number of the check that a fault of a file failed, such as "H7"; "" for another error. The numbers are
-// those of docs/format/tcb.md, "Checks"; "sec2" is a number that is wider than its type.
+// those of docs/format/tcb.md, "Checks"; two of them are words: "sec2" is a number that is wider than its type, "text" a
+// string that is no UTF-8.
 func Check(err error) string {
 	f, ok := errors.AsType[*fault.Error](err)
 	if !ok || f.Package != "tcb" {
 		return ""
 	}
 	id, _, ok := strings.Cut(f.Msg, ": ")
-	if !ok || id != "sec2" && (len(id) < 2 || len(id) > 3 || strings.IndexByte("OHCD", id[0]) < 0 || strings.Trim(id[1:], "0123456789") != "") {
+	if !ok || id != "sec2" && id != "text" && (len(id) < 2 || len(id) > 3 || strings.IndexByte("OHCD", id[0]) < 0 || strings.Trim(id[1:], "0123456789") != "") {
 		return ""
 	}
 	return id

@@ -37,7 +37,7 @@ func FuzzTable(f *testing.F) {
 			return
 		}
 		faults := 0
-		verified := table.Verify(ctx, true, func(f Finding) {
+		verified := table.Verify(ctx, &VerifyOptions{Deep: true}, func(f Finding) {
 			if !f.Note {
 				faults++
 			}

@@ -18,13 +18,21 @@ func (g GUID) String() string {
 	return string(g.append(b[:0]))
 }
 
+// Bytes are the bytes in the order of the text form, which is that of RFC 9562 and of most other systems.
+func (g GUID) Bytes() (b [16]byte) {
+	for i, k := range guidOrder {
+		b[i] = g[k]
+	}
+	return b
+}
+
 func (g GUID) append(dst []byte) []byte {
 	const digits = "0123456789abcdef"
-	for i, k := range guidOrder {
+	for i, x := range g.Bytes() {
 		if i == 4 || i == 6 || i == 8 || i == 10 {
 			dst = append(dst, '-')
 		}
-		dst = append(dst, digits[g[k]>>4], digits[g[k]&15])
+		dst = append(dst, digits[x>>4], digits[x&15])
 	}
 	return dst
 }

@@ -2,6 +2,8 @@ package tcb
 
 import (
 	"encoding/binary"
+	"errors"
+	"math"
 
 	"github.com/spilehq/spile/internal/wire"
 )
@@ -98,29 +100,33 @@ func counts(p []byte, size int64) (rows, columns int64, pos int, err error) {
 	return rows, columns, pos, nil
 }
 
-// directorySize is how much of a file of size bytes has to be read for its descriptors, in either form. p is its start,
-// HeaderSize bytes and ten more at least, or all of the file.
-func directorySize(p []byte, size int64) (int64, error) {
+// more is how much of a file of size bytes is read next for its descriptors, when those in its start p are right: what
+// all of them can take, in either form, but no more than twice as much as there is, so that a number of columns costs
+// nothing that is not there. p has HeaderSize bytes and ten more at least, or is all of the file.
+func more(p []byte, size int64) (int64, error) {
 	_, columns, pos, err := counts(p, size)
 	if err != nil {
 		return 0, err
 	}
 	_, most := countForm.sizes()
-	return min(size, int64(pos)+columns*most), nil
+	return min(size, int64(pos)+columns*most, max(maxFirstRead, 2*int64(len(p)))), nil
 }
 
+// errMore says that the descriptors go on behind what was read of the file.
+var errMore = errors.New("the descriptors go on")
+
 // parseDirectory reads the descriptors of a file of size bytes from its start p and makes the structural checks. The
-// plain form comes first; the other is taken only when it passes every check that the plain form does not.
+// plain form comes first; the other is taken only when it passes every check that the plain form does not. The error is
+// errMore when p has to be longer to tell.
 func parseDirectory(p []byte, size int64) (*directory, error) {
 	d, err := plainForm.parse(p, size)
-	if err != nil {
-		other, otherErr := countForm.parse(p, size)
-		if otherErr != nil {
-			return nil, err
-		}
-		d = other
+	if err == nil || err == errMore {
+		return d, err
 	}
-	return d, nil
+	if d, otherErr := countForm.parse(p, size); otherErr == nil || otherErr == errMore {
+		return d, otherErr
+	}
+	return nil, err
 }
 
 func (f form) parse(p []byte, size int64) (*directory, error) {
@@ -132,16 +138,22 @@ func (f form) parse(p []byte, size int64) (*directory, error) {
 	if left := size - int64(pos); columns > left/least {
 		return nil, failed("H5", "%d columns, whose descriptors take %d bytes at least, and %d bytes are left", columns, columns*least, left).At(HeaderSize)
 	}
-	d := &directory{form: f, rows: int(rows), columns: make([]Descriptor, columns)}
-	seen := make(map[int32]int, columns)
+	known := min(columns, int64(len(p)-pos)/least) // what is behind p may not be there
+	d := &directory{form: f, rows: int(rows), columns: make([]Descriptor, 0, known)}
+	seen := make(map[int32]int, known)
+	ends := func(i int) error {
+		if int64(len(p)) < size {
+			return errMore
+		}
+		return failed("D1", "ends inside descriptor %d", i+1).At(size)
+	}
 	var sum int64
-	for i := range d.columns {
+	for i := range int(columns) {
 		at := int64(pos)
-		c := &d.columns[i]
 		tag, n := wire.Varint32(p[pos:])
 		switch {
 		case n == 0:
-			return nil, failed("D1", "ends inside descriptor %d", i+1).At(size)
+			return nil, ends(i)
 		case n < 0:
 			return nil, failed("sec2", "descriptor %d has a tag wider than 32 bits", i+1).At(at)
 		case tag < 1:
@@ -153,21 +165,27 @@ func (f form) parse(p []byte, size int64) (*directory, error) {
 		seen[tag] = i + 1
 		pos += n
 		if len(p)-pos < 2 {
-			return nil, failed("D1", "ends inside descriptor %d", i+1).At(size)
+			return nil, ends(i)
 		}
-		c.Tag, c.Type, c.Encoding = tag, typeOf(p[pos]), Encoding(p[pos+1])
+		c := Descriptor{Tag: tag, Type: typeOf(p[pos]), Encoding: Encoding(p[pos+1])}
 		pos += 2
 		if f == countForm {
-			if _, n = wire.Varint32(p[pos:]); n <= 0 {
-				return nil, failed("D1", "descriptor %d has no count", i+1).At(int64(pos))
+			switch _, n = wire.Varint32(p[pos:]); {
+			case n == 0:
+				return nil, ends(i)
+			case n < 0:
+				return nil, failed("sec2", "descriptor %d has a count wider than 32 bits", i+1).At(int64(pos))
 			}
 			pos += n
 		}
 		if len(p)-pos < 4 {
-			return nil, failed("D1", "ends inside descriptor %d", i+1).At(size)
+			return nil, ends(i)
 		}
 		c.Size = int64(binary.LittleEndian.Uint32(p[pos:]))
 		pos += 4
+		if c.Size > math.MaxInt32 {
+			return nil, failed("H7", "column %d has %d bytes, at most %d", tag, c.Size, math.MaxInt32).At(int64(pos - 4))
+		}
 		if left := size - int64(pos); c.Size > left {
 			return nil, failed("H7", "column %d has %d bytes, %d are left", tag, c.Size, left).At(int64(pos - 4))
 		}
@@ -175,6 +193,7 @@ func (f form) parse(p []byte, size int64) (*directory, error) {
 			return nil, failed("H8", "column %d stores %d rows RAW in %d bytes, a row takes one at least", tag, rows, c.Size).At(at)
 		}
 		sum += c.Size
+		d.columns = append(d.columns, c)
 	}
 	if left := size - int64(pos); sum != left {
 		return nil, failed("H7", "the blocks of all columns have %d bytes, behind the descriptors are %d", sum, left).At(int64(pos))

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -216,6 +217,82 @@ func TestReadIsOwn(t *testing.T) {
 					t.Fatalf("%v: columns share memory", tags)
 				}
 			}
+		}
+	}
+}
+
+// Columns keep nothing of the source: what a source in memory holds afterwards does not matter.
+func TestColumnsOutliveSource(t *testing.T) {
+	for _, v := range vectors(t, "*.json") {
+		_, want, err := v.read()
+		if err != nil {
+			t.Fatal(err)
+		}
+		file := slices.Clone(v.file)
+		table, err := Open(t.Context(), source.Memory("m", file), &Options{Keys: v.keys()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := table.Read(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range file {
+			file[i] ^= 0xff
+		}
+		for i, c := range got {
+			if !same(c, want[i]) {
+				t.Errorf("%s: column %d has changed with the source", v.Name, c.Tag)
+			}
+		}
+	}
+	// Blocks that are fetched, not those that came with the descriptors.
+	const n = 20_000
+	var columns []*Column
+	for e := range UUID + 1 {
+		c := &Column{Tag: int32(e) + 1, Type: Type{Element: e, Optional: true}, Rows: n, Present: allPresent(n)}
+		c.setLen(n)
+		for i := range n {
+			switch e {
+			case Enum, I32:
+				c.Int32s[i] = int32(hashBits(uint64(i)))
+			case Bool:
+				c.Bools[i] = hashBits(uint64(i))&1 != 0
+			case I64:
+				c.Int64s[i] = int64(hashBits(uint64(i)))
+			case F32:
+				c.Float32s[i] = 1 / float32(i+3)
+			case F64:
+				c.Float64s[i] = 1 / float64(i+3)
+			case String:
+				c.Strings[i] = strconv.FormatUint(hashBits(uint64(i)), 36)
+			case UUID:
+				c.UUIDs[i] = GUID{byte(i), byte(i >> 8)}
+			}
+		}
+		columns = append(columns, c)
+	}
+	file, err := Append(nil, n, columns, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	table := openFile(t, file)
+	all, err := table.Read(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := append([]*Column(nil), all...)
+	for _, c := range columns {
+		one, err := table.Read(t.Context(), c.Tag)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, one...)
+	}
+	clear(file)
+	for _, c := range got {
+		if !same(c, columns[c.Tag-1]) {
+			t.Errorf("column %d has changed with the source", c.Tag)
 		}
 	}
 }

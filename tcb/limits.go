@@ -11,9 +11,13 @@ const (
 )
 
 // Limits bounds what a reader allocates for a file that it does not trust. A field of 0 is its default.
+//
+// Rows is looked at before a block is fetched: of a table with more rows [Open] gives the descriptors and nothing gives
+// values. Bytes counts what is decoded, before it is allocated; the blocks as they are fetched, which are bytes of the
+// file, come on top, and so does what [Open] holds of the descriptors.
 type Limits struct {
 	Rows  int64 // of a table; default: DefaultMaxRows
-	Bytes int64 // of all columns that one read decodes; default: follows the size of the file, see DefaultMaxBytes
+	Bytes int64 // of all columns that one read decodes, and in Load of the rows too; default: follows the size of the file, see DefaultMaxBytes
 }
 
 func (l Limits) withDefaults(size int64) Limits {

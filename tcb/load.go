@@ -152,8 +152,8 @@ func newLoader(ctx context.Context, typ reflect.Type, t *Table) (*loader, error)
 		for _, c := range list {
 			columns[c.Tag] = c
 		}
-	} else if int64(t.Rows()) > t.limits.Rows {
-		return nil, t.tooManyRows()
+	} else if err := t.tooManyRows(); err != nil {
+		return nil, err.In(t.Name())
 	}
 	for _, m := range p.members {
 		s, err := l.member(m, columns[m.Tag])

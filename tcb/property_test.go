@@ -14,7 +14,7 @@ import (
 	"github.com/spilehq/spile/source"
 )
 
-// values draws n values of an element, in shapes that each encoding is good for.
+// drawValues draws n values for a column, in shapes that each encoding is good for.
 func drawValues(t *rapid.T, c *Column, n int) {
 	shape := rapid.IntRange(0, 5).Draw(t, "shape")
 	step := rapid.Int32Range(1, 300).Draw(t, "step")
@@ -195,68 +195,176 @@ func TestRoundTrip(t *testing.T) {
 	})
 }
 
-// Every encoding that a type allows holds every value of the type, chosen or not, at the size that was stated.
+// tb is what checks of columns need of a test, or of a draw of one.
+type tb interface {
+	Helper()
+	Fatalf(format string, args ...any)
+}
+
+// checkChoice checks that every encoding that the type of a column allows holds its values, chosen or not, at the size that
+// was stated, and that the shortest is taken. It returns what was tried.
+func checkChoice(t tb, c *Column) *choice {
+	t.Helper()
+	choice := chooseColumn(c)
+	smallest := choice.tried[0].Size
+	for i, cand := range choice.tried {
+		smallest = min(smallest, cand.Size)
+		var p []byte
+		if c.Type.Optional {
+			p = appendBitmap(p, c.Present)
+		}
+		if c.Type.ElementOptional {
+			p = append(p, appendInts(nil, Varint, []int32{int32(c.Len())})...)
+			p = appendBitmap(p, c.ElementPresent)
+		}
+		head := len(p)
+		p = choice.writers[i](p)
+		if len(p)-head != cand.Size {
+			t.Fatalf("%s takes %d bytes, %d were stated", cand.Encoding, len(p)-head, cand.Size)
+		}
+		d := Descriptor{Tag: c.Tag, Type: c.Type, Encoding: cand.Encoding, Size: int64(len(p))}
+		got, err := decodeBlock(p, d, c.Rows, newBudget(1<<20), true)
+		if err != nil {
+			t.Fatalf("%s: %v", cand.Encoding, err)
+		}
+		if !same(got, c) {
+			t.Fatalf("%s came back as\n%+v\nwant\n%+v", cand.Encoding, got, c)
+		}
+		// Without its last byte, and with one more, it is refused.
+		if len(p) > head {
+			if _, err := decodeBlock(p[:len(p)-1], d, c.Rows, newBudget(1<<20), true); err == nil {
+				t.Fatalf("%s without its last byte was read", cand.Encoding)
+			}
+		}
+		if _, err := decodeBlock(append(p, 0), d, c.Rows, newBudget(1<<20), true); Check(err) != "D10" {
+			t.Fatalf("%s with a byte more: %v", cand.Encoding, err)
+		}
+	}
+	if taken := choice.taken(); taken.Size != smallest {
+		t.Fatalf("%s of %d bytes was taken, %d can be had", taken.Encoding, taken.Size, smallest)
+	}
+	return &choice
+}
+
+func TestEveryChoice(t *testing.T) {
+	for range 20 { // shapes of columns come together rarely
+		rapid.Check(t, func(t *rapid.T) {
+			checkChoice(t, drawColumn(t, 1, rapid.IntRange(0, 60).Draw(t, "rows")).clean())
+		})
+	}
+}
+
+// Each encoding is the best of some column, by itself, inside WHOLE and BITPACK, as elements and as lengths in ARRAY, and in
+// bitmaps.
 func TestEveryEncoding(t *testing.T) {
-	seen := map[Encoding]bool{}
+	i32 := func(v ...int32) *Column { return &Column{Type: Type{Element: I32}, Int32s: v} }
+	f64 := func(v ...float64) *Column { return &Column{Type: Type{Element: F64}, Float64s: v} }
+	text := func(times int, v ...string) *Column {
+		c := &Column{Type: Type{Element: String}}
+		for _, s := range v {
+			for range times {
+				c.Strings = append(c.Strings, s)
+			}
+		}
+		return c
+	}
+	alternating := i32()
+	for i := range int32(256) {
+		alternating.Int32s = append(alternating.Int32s, 500+i&1)
+	}
+	sums := &Column{Type: Type{Element: Enum}} // an enumeration has no steps of its own
+	for i := range int32(256) {
+		sums.Int32s = append(sums.Int32s, i)
+	}
+	front := []string{"skill_fire", "skill_ice", "skill_fireball", "skill_wind"}
+	var parts []string
+	for _, shape := range []string{"sword", "shield"} {
+		for _, edge := range []string{"sharp", "blunt"} {
+			for _, metal := range []string{"iron", "gold"} {
+				parts = append(parts, metal+"_"+shape+"_"+edge)
+			}
+		}
+	}
 	inner := map[string]bool{}
-	check := func(t *rapid.T) {
-		rows := rapid.IntRange(0, 60).Draw(t, "rows")
-		c := drawColumn(t, 1, rows).clean()
-		choice := chooseColumn(c)
-		smallest := choice.tried[0].Size
-		for i, cand := range choice.tried {
-			smallest = min(smallest, cand.Size)
-			seen[cand.Encoding] = true
-			for _, part := range cand.Inside {
-				inner[part.Name+" "+part.Encoding.String()] = true
-			}
-			var p []byte
-			if c.Type.Optional {
-				p = appendBitmap(p, c.Present)
-			}
-			if c.Type.ElementOptional {
-				p = append(p, appendInts(nil, Varint, []int32{int32(c.Len())})...)
-				p = appendBitmap(p, c.ElementPresent)
-			}
-			head := len(p)
-			p = choice.writers[i](p)
-			if len(p)-head != cand.Size {
-				t.Fatalf("%s takes %d bytes, %d were stated", cand.Encoding, len(p)-head, cand.Size)
-			}
-			d := Descriptor{Tag: 1, Type: c.Type, Encoding: cand.Encoding, Size: int64(len(p))}
-			got, err := decodeBlock(p, d, rows, newBudget(1<<20), true)
-			if err != nil {
-				t.Fatalf("%s: %v", cand.Encoding, err)
-			}
-			if !same(got, c) {
-				t.Fatalf("%s came back as\n%+v\nwant\n%+v", cand.Encoding, got, c)
-			}
-			// Without its last byte, and with one more, it is refused.
-			if len(p) > head {
-				if _, err := decodeBlock(p[:len(p)-1], d, rows, newBudget(1<<20), true); err == nil {
-					t.Fatalf("%s without its last byte was read", cand.Encoding)
-				}
-			}
-			if _, err := decodeBlock(append(p, 0), d, rows, newBudget(1<<20), true); Check(err) != "D10" {
-				t.Fatalf("%s with a byte more: %v", cand.Encoding, err)
-			}
-		}
-		if taken := choice.taken(); taken.Size != smallest {
-			t.Fatalf("%s of %d bytes was taken, %d can be had", taken.Encoding, taken.Size, smallest)
-		}
-	}
-	for range 20 { // so often that each kind of candidate occurs
-		rapid.Check(t, check)
-	}
-	if len(seen) != len(encodingNames) {
-		t.Errorf("tried: %v", seen)
-	}
-	for _, part := range []string{
-		"bytes RAW", "bytes RLE", "bytes DELTA_RLE", "numbers VARINT", "numbers DELTA", "numbers RLE", "numbers DELTA_RLE",
-		"lengths RAW", "lengths RLE", "elements DICT", "elements BITPACK", "elements WHOLE",
+	for _, e := range []struct {
+		what string // the encoding, and what is inside
+		c    *Column
+	}{
+		{"RAW", i32(305419896, -305419896, math.MaxInt32, math.MinInt32)},
+		{"VARINT", i32(5, -3, 300)},
+		{"DELTA", i32(1000, 1003, 1001, 1010, 1012, 1011)},
+		{"RLE", i32(7, 7, 7, 7, 900, 900, 900)},
+		{"DELTA_RLE", i32(1, 2, 3, 4)},
+		{"BITPACK bytes RAW", i32(500, 507, 503, 501, 506, 500, 502, 505, 504)},
+		{"BITPACK bytes RLE", alternating},
+		{"BITPACK bytes DELTA_RLE", sums},
+		{"DICT", text(1, "fire", "ice", "fire", "ice", "fire", "ice", "ice")},
+		{"DICT_RLE", text(4, "north", "south", "north")},
+		{"DICT_FRONT", text(1, front...)},
+		{"DICT_FRONT_RLE", text(3, "skillfire", "skillice", "skillfireball", "skillwind")},
+		{"DICT_SEG", text(1, parts...)},
+		{"DICT_SEG_RLE", text(3, parts...)},
+		{"WHOLE numbers VARINT", f64(10, -4, 16777216, 7)},
+		{"WHOLE numbers DELTA", f64(1000, 1003, 1001, 1010, 1012, 1011)},
+		{"WHOLE numbers RLE", f64(7, 7, 7, 7, 900, 900, 900)},
+		{"WHOLE numbers DELTA_RLE", f64(1, 2, 3, 4, 5)},
 	} {
-		if !inner[part] {
-			t.Errorf("no candidate had %s", part)
+		e.c.Rows = e.c.Len()
+		describe := func(c Candidate) string {
+			out := c.Encoding.String()
+			for _, p := range c.Inside {
+				out += " " + p.Name + " " + p.Encoding.String()
+				inner[p.Name+" "+p.Encoding.String()] = true
+			}
+			return out
 		}
+		if got := describe(checkChoice(t, e.c).taken()); got != e.what {
+			t.Errorf("%v is stored as %s, want %s", e.c, got, e.what)
+		}
+		// The same as elements, in rows of one each, and in rows of other lengths.
+		n := e.c.Len()
+		for _, lengths := range []string{"RAW", "RLE"} {
+			a := *e.c
+			a.Type.Kind = Array
+			a.Offsets = []int32{0}
+			if lengths == "RLE" {
+				for i := range n {
+					a.Offsets = append(a.Offsets, int32(i+1))
+				}
+			} else {
+				a.Offsets = append(a.Offsets, 1, int32(n))
+			}
+			a.Rows = len(a.Offsets) - 1
+			tried := checkChoice(t, &a).tried
+			scalar, rest, _ := strings.Cut(e.what, " ")
+			want := strings.TrimSpace("ARRAY elements " + scalar + " lengths " + lengths + " " + rest)
+			if got := describe(tried[len(tried)-1]); got != want {
+				t.Errorf("%v in an array is stored as %s, want %s", e.c, got, want)
+			}
+		}
+	}
+	// Every encoding that there is was in the list above, as what is taken or inside.
+	for i := range encodingNames {
+		switch e := Encoding(i); e {
+		case ArrayOf:
+		default:
+			if !inner["elements "+e.String()] {
+				t.Errorf("no column is stored best in %s", e)
+			}
+		}
+	}
+	for _, b := range []struct {
+		enc Encoding
+		p   Bitmap
+	}{
+		{Raw, Bitmap{1, 70, 3}},
+		{RLE, Bitmap{255, 255, 255, 255, 255, 255}},
+		{DeltaRLE, Bitmap{1, 2, 3, 4, 5, 6, 7}},
+	} {
+		if got := Encoding(appendBitmap(nil, b.p)[0]); got != b.enc {
+			t.Errorf("the bitmap % x is stored in %s, want %s", b.p, got, b.enc)
+		}
+		c := &Column{Rows: 8 * len(b.p), Type: Type{Element: Bool, Optional: true}, Bools: make([]bool, 8*len(b.p)), Present: b.p}
+		checkChoice(t, c)
 	}
 }

@@ -2,7 +2,9 @@ package tcb
 
 import (
 	"context"
+	"errors"
 	"runtime"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 
@@ -92,15 +94,20 @@ func (t *Table) open(ctx context.Context) error {
 	if err := checkHeader(t.head); err != nil {
 		return err
 	}
-	need, err := directorySize(t.head, size)
-	if err != nil {
-		return err
+	for {
+		dir, err := parseDirectory(t.head, size)
+		if err != errMore {
+			t.dir = dir
+			return err
+		}
+		next, err := more(t.head, size)
+		if err != nil {
+			return err
+		}
+		if err := t.readTo(ctx, next); err != nil {
+			return err
+		}
 	}
-	if err := t.readTo(ctx, need); err != nil {
-		return err
-	}
-	t.dir, err = parseDirectory(t.head, size)
-	return err
 }
 
 // readTo makes head the first n bytes of the file at least.
@@ -130,8 +137,8 @@ func (t *Table) Columns() []Descriptor { return t.dir.columns }
 // Protection says what protects the file.
 func (t *Table) Protection() Protection { return t.seal }
 
-// ReadProtection says what protects a file, which may be one that there is no key for. It reads the header alone, and
-// checks nothing but its magic and its version.
+// ReadProtection says what protects a file, which may be one that there is no key for. It reads the header alone,
+// and checks its magic, its version and its flags.
 func ReadProtection(ctx context.Context, obj source.Object) (p Protection, err error) {
 	head := make([]byte, HeaderSize)
 	if obj.Size() < HeaderSize {
@@ -150,7 +157,7 @@ func protection(head []byte) Protection {
 }
 
 // HasCounts reports whether the descriptors have a count each, as in an old description of the format. Such a file is
-// read, and never written.
+// read, and never written: [Seal] and [Unseal] leave the counts out.
 func (t *Table) HasCounts() bool { return t.dir.form == countForm }
 
 // Name is that of the object.
@@ -181,41 +188,47 @@ func (t *Table) Read(ctx context.Context, tags ...int32) ([]*Column, error) {
 			descs[i] = d
 		}
 	}
+	if err := t.checkRows(descs); err != nil {
+		return nil, err
+	}
 	blocks, fetched, err := t.blocks(ctx, descs)
 	if err != nil {
 		return nil, fault.Locate(err, t.Name(), "", 0)
 	}
-	columns := make([]*Column, len(descs))
-	errs := make([]error, len(descs))
-	bud := newBudget(t.limits.Bytes)
-	decode := func(i int) error {
+	columns, errs := make([]*Column, len(descs)), make([]error, len(descs))
+	decode := func(i int, bud *budget) {
 		if err := ctx.Err(); err != nil {
 			errs[i] = fault.New(nil, "tcb", "").Because(err).In(t.Name())
-			return errs[i]
+			return
 		}
+		d := descs[i]
 		b := block{p: blocks[i], budget: bud, utf8: t.opts.StrictUTF8}
-		b.own = descs[i].Offset+descs[i].Size > int64(len(t.head)) && descs[i].Size > fetched/2
-		c, err := b.column(descs[i], t.dir.rows)
-		if err != nil {
-			errs[i] = fault.Locate(err, t.Name(), label(descs[i].Tag, ""), descs[i].Offset)
-			return errs[i]
-		}
-		columns[i] = c
-		return nil
+		b.own = d.Offset+d.Size > int64(len(t.head)) && d.Size > fetched/2
+		columns[i], errs[i] = b.column(d, t.dir.rows)
+		errs[i] = fault.Locate(errs[i], t.Name(), label(d.Tag, ""), d.Offset)
 	}
-	if t.size(descs) < parallelBytes {
-		for i := range descs {
-			if decode(i) != nil {
-				break
-			}
-		}
-	} else {
+	isLimit := func(err error) bool { return errors.Is(err, fault.Limit) }
+	parallel := t.size(descs) >= parallelBytes
+	if parallel {
+		bud := newBudget(t.limits.Bytes)
 		var work errgroup.Group
 		work.SetLimit(runtime.GOMAXPROCS(0))
 		for i := range descs {
-			work.Go(func() error { decode(i); return nil })
+			work.Go(func() error { decode(i, bud); return nil })
 		}
 		work.Wait() // the errors are in errs
+	}
+	// Which of the columns that share a budget goes beyond it depends on their order, so then they are decoded again, one
+	// after the other: the same file has the same error.
+	if !parallel || slices.ContainsFunc(errs, isLimit) {
+		clear(columns)
+		clear(errs)
+		bud := newBudget(t.limits.Bytes)
+		for i := range descs {
+			if decode(i, bud); errs[i] != nil {
+				break
+			}
+		}
 	}
 	// The first column with a fault, whichever was found first.
 	for _, err := range errs {
@@ -223,15 +236,31 @@ func (t *Table) Read(ctx context.Context, tags ...int32) ([]*Column, error) {
 			return nil, err
 		}
 	}
-	// Last, since a check of a block says more; what was allocated until here Limits.Bytes has bounded.
-	if int64(t.dir.rows) > t.limits.Rows {
-		return nil, t.tooManyRows()
-	}
 	return columns, nil
 }
 
-func (t *Table) tooManyRows() error {
-	return fault.New(fault.Limit, "tcb", "%d rows, at most %d are read; Limits.Rows allows more", t.dir.rows, t.limits.Rows).In(t.Name()).At(HeaderSize)
+// checkRows refuses a table of more rows than may be read, before anything is allocated for them. A column whose block has
+// not a byte for each is found first: that number of rows is a lie.
+func (t *Table) checkRows(descs []Descriptor) error {
+	err := t.tooManyRows()
+	if err == nil {
+		return nil
+	}
+	for _, d := range descs {
+		if f := checkFloor(d, t.dir.rows); f != nil {
+			return fault.Locate(f, t.Name(), label(d.Tag, ""), d.Offset)
+		}
+	}
+	return err.In(t.Name())
+}
+
+// tooManyRows is the error for more rows than Limits.Rows, nil when there are not.
+func (t *Table) tooManyRows() *fault.Error {
+	rows := int64(t.dir.rows)
+	if rows <= t.limits.Rows {
+		return nil
+	}
+	return fault.New(fault.Limit, "tcb", "%d rows, at most %d are read; Limits.Rows allows more", rows, t.limits.Rows).At(HeaderSize)
 }
 
 // parallelBytes is from which size of blocks on columns are decoded in parallel: about 50 µs of work.

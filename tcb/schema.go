@@ -259,5 +259,5 @@ func (f *Field) takes(file Type) bool {
 }
 
 func (f *Field) refuses(file Type) *fault.Error {
-	return fault.New(fault.Conflict, "tcb", "the file has %s, the schema %s", file, f.typeText()).On(label(f.Tag, f.Name))
+	return fault.New(fault.Conflict, "tcb", "the file has %s, the schema %s", file, f.TypeText()).On(label(f.Tag, f.Name))
 }

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/crypto/chacha20"
 
 	"github.com/spilehq/spile/fault"
+	"github.com/spilehq/spile/internal/wire"
 )
 
 // KeySize is the length of both keys in bytes.
@@ -38,7 +39,8 @@ func (k Keys) check() error {
 }
 
 // Seal returns a copy of a plain file that is encrypted and signed, as far as there are keys. The same file and keys give
-// the same bytes. A file that is no table, or is encrypted or signed already, is refused.
+// the same bytes. A file that is no table, or is encrypted or signed already, is refused. Counts in the descriptors
+// ([Table.HasCounts]) are left out.
 func Seal(file []byte, k Keys) ([]byte, error) {
 	if err := k.check(); err != nil {
 		return nil, err
@@ -52,17 +54,38 @@ func Seal(file []byte, k Keys) ([]byte, error) {
 	if !isZero(file[macAt:keyCheckAt]) {
 		return nil, fault.New(fault.Conflict, "tcb", "is signed already").At(macAt)
 	}
-	if _, err := parseDirectory(file, int64(len(file))); err != nil {
+	out, err := withoutCounts(bytes.Clone(file))
+	if err != nil {
 		return nil, err
 	}
-	out := bytes.Clone(file)
 	// What a reader of a plain file does not look at would be read, or signed.
 	clear(out[cipherAt:macAt])
 	copy(out[keyCheckAt:], magic)
 	return out, seal(out, k)
 }
 
-// Unseal returns a plain copy of a file: the MAC is checked when there is a key for it, and taken off.
+// withoutCounts returns a plain file as it is or, when its descriptors have counts, which nobody writes, one that has none.
+// It refuses what is no table.
+func withoutCounts(file []byte) ([]byte, error) {
+	d, err := parseDirectory(file, int64(len(file)))
+	if err != nil || d.form == plainForm {
+		return file, err
+	}
+	out := make([]byte, HeaderSize, len(file))
+	copy(out, file)
+	out = wire.AppendVarint32(out, int32(d.rows))
+	out = wire.AppendVarint32(out, int32(len(d.columns)))
+	for _, c := range d.columns {
+		out = appendDescriptor(out, c)
+	}
+	for _, c := range d.columns {
+		out = append(out, file[c.Offset:c.Offset+c.Size]...)
+	}
+	return out, nil
+}
+
+// Unseal returns a plain copy of a file: the MAC is checked when there is a key for it, and taken off. Counts in the
+// descriptors ([Table.HasCounts]) are left out.
 func Unseal(file []byte, o *Options) ([]byte, error) {
 	if o == nil {
 		o = &Options{}
@@ -75,8 +98,7 @@ func Unseal(file []byte, o *Options) ([]byte, error) {
 		return nil, err
 	}
 	clear(out[macAt:keyCheckAt])
-	_, err := parseDirectory(out, int64(len(out)))
-	return out, err
+	return withoutCounts(out)
 }
 
 // seal encrypts and signs a plain file in place, as far as there are keys.

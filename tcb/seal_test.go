@@ -112,3 +112,25 @@ func TestSealRefusesKeys(t *testing.T) {
 		}
 	}
 }
+
+// A file whose descriptors have counts is never written: sealed, signed and opened it has none, and is the same table.
+func TestSealLeavesCountsOut(t *testing.T) {
+	counted, plain := vectorFile(t, "printed-example-76"), vectorFile(t, "SecondTable")
+	for _, keys := range []Keys{{}, {Encryption: testKey(0)}, {MAC: testKey(0x40)}, {testKey(0), testKey(0x40)}} {
+		got, err := Seal(counted, keys)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want, err := Seal(plain, keys); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("sealed: % x, %v\nwant % x", got, err, want)
+		}
+		// One that another program has sealed with its counts.
+		stored := bytes.Clone(counted)
+		if err := seal(stored, keys); err != nil {
+			t.Fatal(err)
+		}
+		if back, err := Unseal(stored, &Options{Keys: keys}); err != nil || !bytes.Equal(back, plain) {
+			t.Errorf("opened: % x, %v\nwant % x", back, err, plain)
+		}
+	}
+}

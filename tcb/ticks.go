@@ -14,8 +14,8 @@ const (
 	ticksPerDay    = 86400 * TicksPerSecond
 	// MaxDateTime is the last tick of the year 9999.
 	MaxDateTime = 3_155_378_975_999_999_999
-	// epochTicks is 1970-01-01T00:00:00.
-	epochTicks = 621_355_968_000_000_000
+	// UnixEpoch is the datetime 1970-01-01T00:00:00.
+	UnixEpoch = 621_355_968_000_000_000
 )
 
 // TimeOf returns the time of a datetime, in UTC; the file has no zone. ok is false outside the years 1 to 9999.
@@ -24,7 +24,7 @@ func TimeOf(ticks int64) (t time.Time, ok bool) {
 		return time.Time{}, false
 	}
 	// Not by way of nanoseconds, which 64 bits hold for 292 years only.
-	return time.Unix((ticks-epochTicks-mod(ticks-epochTicks, TicksPerSecond))/TicksPerSecond, mod(ticks-epochTicks, TicksPerSecond)*100).UTC(), true
+	return time.Unix((ticks-UnixEpoch-mod(ticks-UnixEpoch, TicksPerSecond))/TicksPerSecond, mod(ticks-UnixEpoch, TicksPerSecond)*100).UTC(), true
 }
 
 func mod(a, b int64) int64 { return (a%b + b) % b }
@@ -36,7 +36,7 @@ func TicksOf(t time.Time) (ticks int64, ok bool) {
 		return 0, false
 	}
 	_, offset := t.Zone()
-	return (t.Unix()+int64(offset))*TicksPerSecond + int64(t.Nanosecond()/100) + epochTicks, true
+	return (t.Unix()+int64(offset))*TicksPerSecond + int64(t.Nanosecond()/100) + UnixEpoch, true
 }
 
 // SpanOf returns a timespan as a duration; ok is false beyond 292 years, which a duration does not hold.

@@ -78,7 +78,7 @@ func vectors(t testing.TB, pattern string) []*vector {
 	return out
 }
 
-// openVector opens the file, and reads all columns of it.
+// read opens the file, and reads all columns of it.
 func (v *vector) read() (*Table, []*Column, error) {
 	ctx := context.Background()
 	table, err := Open(ctx, source.Memory(v.Name+".tcb", v.file), &Options{Keys: v.keys()})
@@ -89,34 +89,69 @@ func (v *vector) read() (*Table, []*Column, error) {
 	return table, columns, err
 }
 
-// number is a number of JSON text that is no integer.
+// number is a number of JSON text.
 var number = regexp.MustCompile(`-?[0-9]+(\.[0-9]+)?(e[-+]?[0-9]+)?`)
 
-// sameJSON compares two texts: floats by their value, in 32 bits or in 64, since their texts in the vectors are not those
-// of this package.
-func sameJSON(a, b []byte) bool {
-	split := func(p []byte) ([]byte, []string) {
-		var floats []string
-		return number.ReplaceAllFunc(p, func(n []byte) []byte {
-			if bytes.ContainsAny(n, ".e") {
-				floats = append(floats, string(n))
-				return []byte("#")
-			}
-			return n
-		}), floats
+// sameJSON compares the texts of two values of an element: floats by the bits that they stand for in its size, since their
+// texts in the vectors are not those of this package, all else byte by byte.
+func sameJSON(e Element, a, b []byte) bool {
+	size := 0
+	switch e {
+	case F32:
+		size = 32
+	case F64:
+		size = 64
+	default:
+		return bytes.Equal(a, b)
 	}
-	a, af := split(a)
-	b, bf := split(b)
-	return bytes.Equal(a, b) && slices.EqualFunc(af, bf, func(a, b string) bool {
-		for _, size := range []int{32, 64} {
-			x, _ := strconv.ParseFloat(a, size)
-			y, _ := strconv.ParseFloat(b, size)
-			if math.Float64bits(x) == math.Float64bits(y) {
-				return true
-			}
+	bits := func(n []byte) []byte {
+		x, err := strconv.ParseFloat(string(n), size)
+		if err != nil {
+			return n
 		}
-		return false
-	})
+		return strconv.AppendUint([]byte("#"), math.Float64bits(x), 16)
+	}
+	return bytes.Equal(number.ReplaceAllFunc(a, bits), number.ReplaceAllFunc(b, bits))
+}
+
+func TestSameJSON(t *testing.T) {
+	for _, test := range []struct {
+		e    Element
+		a, b string
+		want bool
+	}{
+		{F32, "0.1", "0.10000000149011612", true},
+		{F64, "0.1", "0.10000000149011612", false},
+		{F64, "[1e3,null]", "[1000,null]", true},
+		{F64, "0", "-0", false},
+		{I64, "1000", "1e3", false},
+		{String, `"0.1"`, `"0.10"`, false},
+	} {
+		if got := sameJSON(test.e, []byte(test.a), []byte(test.b)); got != test.want {
+			t.Errorf("%s: %s and %s: %t", test.e, test.a, test.b, got)
+		}
+	}
+}
+
+// members are the members of a JSON object, in their order.
+func members(t *testing.T, object []byte) (keys []string, values [][]byte) {
+	t.Helper()
+	d := json.NewDecoder(bytes.NewReader(object))
+	if _, err := d.Token(); err != nil {
+		t.Fatal(err)
+	}
+	for d.More() {
+		key, err := d.Token()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var v json.RawMessage
+		if err := d.Decode(&v); err != nil {
+			t.Fatal(err)
+		}
+		keys, values = append(keys, key.(string)), append(values, v)
+	}
+	return keys, values
 }
 
 // sameRows compares rows as JSON.
@@ -135,8 +170,15 @@ func sameRows(t *testing.T, columns []*Column, s *Schema, o *RowOptions, rows []
 		if err := json.Compact(&want, row); err != nil {
 			t.Fatal(err)
 		}
-		if !sameJSON(got, want.Bytes()) {
-			t.Errorf("row %d is %s\nwant %s", i, got, want.Bytes())
+		keys, values := members(t, got)
+		wantKeys, wantValues := members(t, want.Bytes())
+		if !slices.Equal(keys, wantKeys) || len(keys) != len(columns) {
+			t.Fatalf("row %d has %q, want %q", i, keys, wantKeys)
+		}
+		for k, c := range columns {
+			if !sameJSON(c.Type.Element, values[k], wantValues[k]) {
+				t.Errorf("row %d, %s is %s, want %s", i, keys[k], values[k], wantValues[k])
+			}
 		}
 	}
 }

@@ -11,38 +11,50 @@ import (
 )
 
 // Finding is one thing that [Table.Verify] has to say. A note is no fault of the file: it says what no reader looks at,
-// and what the writer of this package would have stored in another way.
+// and what the writer of this package would have stored in another way. Neither is what has the class [fault.Limit]: it
+// says what was not looked at, since [Limits] does not allow it.
 type Finding struct {
 	Err  *fault.Error // Where is the column, Offset the place in the file
 	Note bool
 }
 
-// Verify reports what is wrong with a file that [Open] has taken, column by column; it goes on behind a bad one. Without
-// deep it looks at the header and the descriptors alone; with deep it decodes every block, and compares it with what the
-// writer would have made of the same values. The error is one of the source, not of the data.
-func (t *Table) Verify(ctx context.Context, deep bool, report func(Finding)) error {
+// VerifyOptions are the options of Verify. Nil and the zero value mean the defaults.
+type VerifyOptions struct {
+	// Deep decodes every block, and compares it with what the writer would have made of the same values. Without it the
+	// header and the descriptors alone are looked at.
+	Deep bool
+}
+
+// Verify reports what is wrong with a file that [Open] has taken, column by column; it goes on behind a bad one, and
+// behind one that is beyond the limits. The limit on bytes is one for each column here. The error is one of the source,
+// not of the data.
+func (t *Table) Verify(ctx context.Context, o *VerifyOptions, report func(Finding)) error {
+	deep := o != nil && o.Deep
 	say := func(f *fault.Error, note bool) { report(Finding{f.In(t.Name()), note}) }
 	for _, f := range t.leftovers() {
 		say(f, true)
 	}
+	tooMany := t.tooManyRows()
 	for _, d := range t.dir.columns {
-		if err := checkType(d); err != nil {
-			f, _ := errors.AsType[*fault.Error](err)
-			say(f.On(label(d.Tag, "")).At(d.Offset), false)
-			continue
+		err := checkFloor(d, t.dir.rows)
+		var blocks [][]byte
+		var c *Column
+		if err == nil {
+			if !deep || tooMany != nil {
+				continue
+			}
+			if blocks, _, err = t.blocks(ctx, []Descriptor{d}); err != nil {
+				return fault.Locate(err, t.Name(), "", 0)
+			}
+			c, err = decodeBlock(blocks[0], d, t.dir.rows, newBudget(t.limits.Bytes), false)
 		}
-		if !deep {
-			continue
-		}
-		blocks, _, err := t.blocks(ctx, []Descriptor{d})
-		if err != nil {
-			return fault.Locate(err, t.Name(), "", 0)
-		}
-		c, err := decodeBlock(blocks[0], d, t.dir.rows, newBudget(t.limits.Bytes), false)
 		if err != nil {
 			f, ok := errors.AsType[*fault.Error](fault.Locate(err, t.Name(), label(d.Tag, ""), d.Offset))
-			if !ok || f.Class == nil || errors.Is(err, fault.Limit) {
+			if !ok {
 				return err
+			}
+			if f.Offset < 0 {
+				f.At(d.Offset)
 			}
 			say(f, false)
 			continue
@@ -50,6 +62,9 @@ func (t *Table) Verify(ctx context.Context, deep bool, report func(Finding)) err
 		for _, f := range lint(c, d, blocks[0]) {
 			say(f.On(label(d.Tag, "")).At(d.Offset), true)
 		}
+	}
+	if deep && tooMany != nil {
+		say(tooMany, false)
 	}
 	return nil
 }

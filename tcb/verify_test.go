@@ -10,7 +10,7 @@ import (
 
 func findings(t *testing.T, table *Table, deep bool) (faults, notes []string) {
 	t.Helper()
-	err := table.Verify(context.Background(), deep, func(f Finding) {
+	err := table.Verify(context.Background(), &VerifyOptions{Deep: deep}, func(f Finding) {
 		if f.Note {
 			notes = append(notes, f.Err.Error())
 		} else {

@@ -65,7 +65,7 @@ func TestReadAsPromotions(t *testing.T) {
 				}
 				a, _ := NewRows(got, s, nil).Append(nil, 0)
 				b, _ := NewRows([]*Column{want}, s, nil).Append(nil, 0)
-				if string(a) != string(b) || got[0].fits() != nil || got[0].Type != want.Type {
+				if string(a) != string(b) || got[0].Check() != nil || got[0].Type != want.Type {
 					t.Errorf("%s as %s: %s, want %s", from, to, a, b)
 				}
 			}
@@ -105,7 +105,7 @@ func TestReadAsMissing(t *testing.T) {
 		if want := `{"7":2,"1":` + test.want + `}`; string(got) != want || err != nil {
 			t.Errorf("%s: %s %v, want %s", test.column, got, err, want)
 		}
-		if columns, err = table.ReadAs(ctx, all, 1); err != nil || len(columns) != 1 || columns[0].fits() != nil {
+		if columns, err = table.ReadAs(ctx, all, 1); err != nil || len(columns) != 1 || columns[0].Check() != nil {
 			t.Errorf("%s alone: %v", test.column, err)
 		}
 	}

@@ -167,7 +167,7 @@ func checkColumns(rows int, columns []*Column) error {
 	}
 	seen := make(map[int32]bool, len(columns))
 	for _, c := range columns {
-		if err := c.check(); err != nil {
+		if err := c.writable(); err != nil {
 			return err
 		}
 		if c.Rows != rows {

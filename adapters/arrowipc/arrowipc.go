@@ -43,32 +43,32 @@ type Options struct {
 	BatchRows int // at most so many rows in a record batch, 0: DefaultBatchRows
 }
 
-// Write writes the columns, which are all of one table, as an Arrow IPC file. The schema, when there is one, gives names
+// Write writes the columns, each with the given number of rows, as an Arrow IPC file. The schema, when there is one, gives names
 // and logical types by tag. What w has got after an error is no file.
 //
 // An error about the table is [fault.Invalid] or [fault.Conflict], and names the column and the row.
-func Write(ctx context.Context, w io.Writer, columns []*tcb.Column, s *tcb.Schema, o *Options) error {
-	return write(ctx, w, columns, s, o, math.MaxInt32)
+func Write(ctx context.Context, w io.Writer, rows int, columns []*tcb.Column, s *tcb.Schema, o *Options) error {
+	return write(ctx, w, rows, columns, s, o, math.MaxInt32)
 }
 
 // write is Write. Utf8 holds maxText bytes a batch.
-func write(ctx context.Context, w io.Writer, columns []*tcb.Column, s *tcb.Schema, o *Options, maxText int) error {
+func write(ctx context.Context, w io.Writer, rows int, columns []*tcb.Column, s *tcb.Schema, o *Options, maxText int) error {
 	if o == nil {
 		o = &Options{}
 	}
 	if o.DateTimes > TimesTicks || o.TimeSpans > TimesTicks {
 		return fault.New(fault.Invalid, "arrowipc", "DateTimes is %d and TimeSpans %d", o.DateTimes, o.TimeSpans)
 	}
-	exported, schema, err := columnar.Columns("arrowipc", columns, s)
+	exported, schema, err := columnar.Columns("arrowipc", rows, columns, s)
 	if err != nil {
 		return err
 	}
-	rows := o.BatchRows
-	if rows <= 0 {
-		rows = DefaultBatchRows
+	most := o.BatchRows
+	if most <= 0 {
+		most = DefaultBatchRows
 	}
 	var batches [][2]int
-	for start, end := range columnar.Batches(exported, rows, batchBytes) {
+	for start, end := range columnar.Batches(exported, most, batchBytes) {
 		batches = append(batches, [2]int{start, end})
 	}
 	vectors, fields := make([]vector, len(exported)), make([]arrow.Field, len(exported))

@@ -24,7 +24,7 @@ import (
 func file(t testing.TB, table tabletest.Table, o *Options) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := Write(context.Background(), &b, table.Columns, table.Schema, o); err != nil {
+	if err := Write(context.Background(), &b, table.Rows(), table.Columns, table.Schema, o); err != nil {
 		t.Fatal(err)
 	}
 	return b.Bytes()
@@ -147,7 +147,7 @@ func TestFiles(t *testing.T) {
 		t.Run(table.Name, func(t *testing.T) {
 			var b bytes.Buffer
 			o := &Options{}
-			err := Write(context.Background(), &b, table.Columns, table.Schema, o)
+			err := Write(context.Background(), &b, table.Rows(), table.Columns, table.Schema, o)
 			if table.InvalidUTF8 {
 				if !errors.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "is no UTF-8") {
 					t.Fatalf("text that is no UTF-8: %v", err)
@@ -163,7 +163,7 @@ func TestFiles(t *testing.T) {
 					}
 					*option = TimesTicks
 					b.Reset()
-					err = Write(context.Background(), &b, table.Columns, table.Schema, o)
+					err = Write(context.Background(), &b, table.Rows(), table.Columns, table.Schema, o)
 				}
 			}
 			if err != nil {
@@ -195,7 +195,7 @@ func TestRandom(t *testing.T) {
 func TestLargeText(t *testing.T) {
 	table := tabletest.Random(3, 50)
 	var b bytes.Buffer
-	if err := write(context.Background(), &b, table.Columns, table.Schema, nil, 100); err != nil {
+	if err := write(context.Background(), &b, table.Rows(), table.Columns, table.Schema, nil, 100); err != nil {
 		t.Fatal(err)
 	}
 	check(t, table, b.Bytes())
@@ -230,7 +230,7 @@ func TestTimeSpans(t *testing.T) {
 		s := &tcb.Schema{Columns: []tcb.Field{{Tag: 1, Name: "took", Type: c.Type, Logical: tcb.TimeSpan}}}
 		table := tabletest.Table{Columns: []*tcb.Column{c}, Schema: s}
 		var b bytes.Buffer
-		err := Write(context.Background(), &b, table.Columns, s, &Options{TimeSpans: test.option})
+		err := Write(context.Background(), &b, table.Rows(), table.Columns, s, &Options{TimeSpans: test.option})
 		if err != nil {
 			if !errors.Is(err, fault.Invalid) || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("%d: %v\nwant %s", test.values, err, test.want)
@@ -248,7 +248,7 @@ func TestTimeSpans(t *testing.T) {
 func TestNoSchema(t *testing.T) {
 	table := tabletest.Random(5, 10)
 	var b bytes.Buffer
-	if err := Write(context.Background(), &b, table.Columns, nil, nil); err != nil {
+	if err := Write(context.Background(), &b, table.Rows(), table.Columns, nil, nil); err != nil {
 		t.Fatal(err)
 	}
 	table.Schema.Table = ""
@@ -266,16 +266,20 @@ func (fullDisk) Write([]byte) (int, error) { return 0, errFull }
 
 func TestErrors(t *testing.T) {
 	table := tabletest.Random(1, 100)
-	if err := Write(context.Background(), fullDisk{}, table.Columns, table.Schema, nil); !errors.Is(err, errFull) {
+	if err := Write(context.Background(), fullDisk{}, table.Rows(), table.Columns, table.Schema, nil); !errors.Is(err, errFull) {
 		t.Errorf("a full disk: %v", err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if err := Write(ctx, io.Discard, table.Columns, table.Schema, nil); !errors.Is(err, context.Canceled) {
+	if err := Write(ctx, io.Discard, table.Rows(), table.Columns, table.Schema, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
-	if err := Write(context.Background(), io.Discard, nil, nil, nil); !errors.Is(err, fault.Invalid) {
+	if err := Write(context.Background(), io.Discard, 0, nil, nil, nil); !errors.Is(err, fault.Invalid) {
 		t.Errorf("no columns: %v", err)
+	}
+	err := Write(context.Background(), io.Discard, 99, table.Columns, table.Schema, nil)
+	if !errors.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "100 rows, the table has 99") {
+		t.Errorf("another number of rows: %v", err)
 	}
 }
 
@@ -283,7 +287,7 @@ func TestErrors(t *testing.T) {
 func TestAllocations(t *testing.T) {
 	table := tabletest.Wide(50_000)
 	n := testing.AllocsPerRun(2, func() {
-		if err := Write(context.Background(), io.Discard, table.Columns, table.Schema, nil); err != nil {
+		if err := Write(context.Background(), io.Discard, table.Rows(), table.Columns, table.Schema, nil); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -298,7 +302,7 @@ func BenchmarkWrite(b *testing.B) {
 	var size counter
 	for b.Loop() {
 		size = 0
-		if err := Write(context.Background(), &size, table.Columns, table.Schema, nil); err != nil {
+		if err := Write(context.Background(), &size, table.Rows(), table.Columns, table.Schema, nil); err != nil {
 			b.Fatal(err)
 		}
 	}

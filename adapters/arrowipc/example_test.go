@@ -29,7 +29,7 @@ func ExampleWrite() {
 
 	var out bytes.Buffer
 	o := &arrowipc.Options{DateTimes: arrowipc.TimesTicks, TimeSpans: arrowipc.TimesAuto, BatchRows: arrowipc.DefaultBatchRows}
-	if err := arrowipc.Write(context.Background(), &out, columns, schema, o); err != nil {
+	if err := arrowipc.Write(context.Background(), &out, columns[0].Rows, columns, schema, o); err != nil {
 		log.Fatal(err)
 	}
 

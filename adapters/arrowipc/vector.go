@@ -123,7 +123,7 @@ func (v *vector) values(start, end int) []*memory.Buffer {
 	}
 	p := make([]byte, 0, 16*(end-start))
 	for _, g := range v.UUIDs[start:end] {
-		u := columnar.TextUUID(g)
+		u := g.Bytes()
 		p = append(p, u[:]...)
 	}
 	return []*memory.Buffer{memory.NewBufferBytes(p)}

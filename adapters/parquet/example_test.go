@@ -29,8 +29,8 @@ func ExampleWrite() {
 	}
 
 	var out bytes.Buffer
-	o := &parquet.Options{Compression: parquet.Snappy, DateTimes: parquet.DateTimesAuto, RowGroupRows: parquet.DefaultRowGroupRows}
-	if err := parquet.Write(context.Background(), &out, columns, schema, o); err != nil {
+	o := &parquet.Options{Compression: parquet.Snappy, DateTimes: parquet.TimesAuto, RowGroupRows: parquet.DefaultRowGroupRows}
+	if err := parquet.Write(context.Background(), &out, columns[0].Rows, columns, schema, o); err != nil {
 		log.Fatal(err)
 	}
 
@@ -51,18 +51,18 @@ func ExampleWrite() {
 }
 
 // Ticks are exported as they are where no unit of Parquet holds all of them.
-func ExampleDateTimes() {
+func ExampleTimes() {
 	schema, err := tcb.ParseSchema([]byte(`{"columns":[{"tag":1,"name":"at","type":"datetime"}]}`))
 	if err != nil {
 		log.Fatal(err)
 	}
 	columns := []*tcb.Column{{Tag: 1, Type: schema.Columns[0].Type, Rows: 2, Int64s: []int64{0, tcb.MaxDateTime}}}
-	for _, how := range []parquet.DateTimes{parquet.DateTimesAuto, parquet.DateTimesTicks} {
+	for _, how := range []parquet.Times{parquet.TimesAuto, parquet.TimesTicks} {
 		var out bytes.Buffer
-		err := parquet.Write(context.Background(), &out, columns, schema, &parquet.Options{DateTimes: how, Compression: parquet.Zstd})
+		err := parquet.Write(context.Background(), &out, columns[0].Rows, columns, schema, &parquet.Options{DateTimes: how, Compression: parquet.Zstd})
 		fmt.Println(err)
 	}
 	// Output:
-	// parquet: row 0, column 1 (at): 0001-01-01T00:00:00 is beyond the years 1678 to 2261, which nanoseconds reach, and row 1, column 1 (at), 9999-12-31T23:59:59.9999999, has parts of a microsecond: no unit holds both, DateTimesTicks exports ticks
+	// parquet: row 0, column 1 (at): 0001-01-01T00:00:00 is beyond the years 1678 to 2261, which nanoseconds reach, and row 1, column 1 (at), 9999-12-31T23:59:59.9999999, has parts of a microsecond: no unit holds both, DateTimes: TimesTicks exports ticks
 	// <nil>
 }

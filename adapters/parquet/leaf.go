@@ -20,8 +20,8 @@ type leaf struct {
 }
 
 func newLeaf(c *columnar.Column, index int, o *Options) (leaf, error) {
-	if c.Field.Logical == tcb.DateTime && o.DateTimes == DateTimesAuto {
-		if err := c.ChooseDateTimeUnit("parquet", "DateTimesTicks"); err != nil {
+	if c.Field.Logical == tcb.DateTime && o.DateTimes == TimesAuto {
+		if err := c.ChooseDateTimeUnit("parquet", "DateTimes: TimesTicks"); err != nil {
 			return leaf{}, err
 		}
 	}
@@ -131,7 +131,7 @@ func (b *batch) get(j int) parquet.Value {
 		b.bytes = append(b.bytes, c.Strings[j]...)
 		return parquet.ByteArrayValue(b.bytes[len(b.bytes)-len(c.Strings[j]):])
 	}
-	u := columnar.TextUUID(c.UUIDs[j])
+	u := c.UUIDs[j].Bytes()
 	b.bytes = append(b.bytes, u[:]...)
 	return parquet.FixedLenByteArrayValue(b.bytes[len(b.bytes)-len(u):])
 }

@@ -34,15 +34,15 @@ const (
 	dictionaryBytes = 1 << 20
 )
 
-// DateTimes says how datetimes are written.
-type DateTimes uint8
+// Times says how datetimes are written.
+type Times uint8
 
 const (
-	// DateTimesAuto writes a column of datetimes as timestamps of microseconds when each is a whole number of those, else
+	// TimesAuto writes a column of datetimes as timestamps of microseconds when each is a whole number of those, else
 	// of nanoseconds when all are in the years 1678 to 2261, and else not at all.
-	DateTimesAuto DateTimes = iota
-	// DateTimesTicks writes ticks: 100 ns since 0001-01-01, as INT64.
-	DateTimesTicks
+	TimesAuto Times = iota
+	// TimesTicks writes ticks: 100 ns since 0001-01-01, as INT64.
+	TimesTicks
 )
 
 // Compression is the compression of pages.
@@ -57,16 +57,16 @@ const (
 
 // Options are the options of Write. Nil and the zero value mean the defaults.
 type Options struct {
-	DateTimes    DateTimes
+	DateTimes    Times
 	Compression  Compression
 	RowGroupRows int // at most so many rows in a row group, 0: DefaultRowGroupRows
 }
 
-// Write writes the columns, which are all of one table, as a Parquet file. The schema, when there is one, gives names and
+// Write writes the columns, each with the given number of rows, as a Parquet file. The schema, when there is one, gives names and
 // logical types by tag. What w has got after an error is no file.
 //
 // An error about the table is [fault.Invalid] or [fault.Conflict], and names the column and the row.
-func Write(ctx context.Context, w io.Writer, columns []*tcb.Column, s *tcb.Schema, o *Options) error {
+func Write(ctx context.Context, w io.Writer, rows int, columns []*tcb.Column, s *tcb.Schema, o *Options) error {
 	if o == nil {
 		o = &Options{}
 	}
@@ -74,7 +74,7 @@ func Write(ctx context.Context, w io.Writer, columns []*tcb.Column, s *tcb.Schem
 	if err != nil {
 		return err
 	}
-	exported, schema, err := columnar.Columns("parquet", columns, s)
+	exported, schema, err := columnar.Columns("parquet", rows, columns, s)
 	if err != nil {
 		return err
 	}
@@ -98,11 +98,11 @@ func Write(ctx context.Context, w io.Writer, columns []*tcb.Column, s *tcb.Schem
 		// The library would write its version, as far as the program knows it.
 		parquet.CreatedBy("spile", "1", "parquet-go"),
 	)
-	rows := o.RowGroupRows
-	if rows <= 0 {
-		rows = DefaultRowGroupRows
+	most := o.RowGroupRows
+	if most <= 0 {
+		most = DefaultRowGroupRows
 	}
-	for start, end := range columnar.Batches(exported, rows, rowGroupBytes) {
+	for start, end := range columnar.Batches(exported, most, rowGroupBytes) {
 		if err := writeGroup(ctx, out, leaves, start, end); err != nil {
 			return failed(err)
 		}
@@ -118,7 +118,7 @@ func failed(err error) error {
 }
 
 func (o *Options) codec() (compress.Codec, error) {
-	if o.DateTimes > DateTimesTicks {
+	if o.DateTimes > TimesTicks {
 		return nil, fault.New(fault.Invalid, "parquet", "DateTimes is %d", o.DateTimes)
 	}
 	switch o.Compression {

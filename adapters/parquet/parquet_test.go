@@ -23,7 +23,7 @@ import (
 func write(t testing.TB, table tabletest.Table, o *parquet.Options) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := parquet.Write(context.Background(), &b, table.Columns, table.Schema, o); err != nil {
+	if err := parquet.Write(context.Background(), &b, table.Rows(), table.Columns, table.Schema, o); err != nil {
 		t.Fatal(err)
 	}
 	return b.Bytes()
@@ -172,7 +172,7 @@ func TestFiles(t *testing.T) {
 		t.Run(table.Name, func(t *testing.T) {
 			var b bytes.Buffer
 			o := &parquet.Options{}
-			err := parquet.Write(context.Background(), &b, table.Columns, table.Schema, o)
+			err := parquet.Write(context.Background(), &b, table.Rows(), table.Columns, table.Schema, o)
 			if table.InvalidUTF8 {
 				if !errors.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "is no UTF-8") {
 					t.Fatalf("text that is no UTF-8: %v", err)
@@ -180,12 +180,12 @@ func TestFiles(t *testing.T) {
 				return
 			}
 			if table.Name == "times" { // has the year 9999 to the tick
-				if !errors.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "DateTimesTicks") {
+				if !errors.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "TimesTicks") {
 					t.Fatalf("no unit holds these times: %v", err)
 				}
-				o.DateTimes = parquet.DateTimesTicks
+				o.DateTimes = parquet.TimesTicks
 				b.Reset()
-				err = parquet.Write(context.Background(), &b, table.Columns, table.Schema, o)
+				err = parquet.Write(context.Background(), &b, table.Rows(), table.Columns, table.Schema, o)
 			}
 			if err != nil {
 				t.Fatal(err)
@@ -245,7 +245,7 @@ func TestDateTimes(t *testing.T) {
 	}
 	tests := []struct {
 		values []int64
-		option parquet.DateTimes
+		option parquet.Times
 		want   string // the logical type, or the error
 	}{
 		{nil, 0, "MICROS"},
@@ -254,9 +254,9 @@ func TestDateTimes(t *testing.T) {
 		{[]int64{epoch + 92233720368547758, epoch - 92233720368547758}, 0, "NANOS"},
 		{[]int64{epoch + 92233720368547759}, 0, "row 0, column 1 (at): 2262-04-11T23:47:16.8547759 is beyond the years 1678 to 2261"},
 		{[]int64{epoch + 1, at("1600-01-01")}, 0, "row 1, column 1 (at): 1600-01-01T00:00:00 is beyond"},
-		{[]int64{epoch + 1, at("1600-01-01")}, parquet.DateTimesTicks, "INT(64,true)"},
+		{[]int64{epoch + 1, at("1600-01-01")}, parquet.TimesTicks, "INT(64,true)"},
 		{[]int64{epoch, -1}, 0, "row 1, column 1 (at): -1 ticks are no datetime"},
-		{[]int64{epoch, -1}, parquet.DateTimesTicks, "INT(64,true)"},
+		{[]int64{epoch, -1}, parquet.TimesTicks, "INT(64,true)"},
 		{[]int64{epoch}, 9, "DateTimes is 9"},
 	}
 	for _, test := range tests {
@@ -268,7 +268,7 @@ func TestDateTimes(t *testing.T) {
 		s := &tcb.Schema{Columns: []tcb.Field{{Tag: 1, Name: "at", Type: c.Type, Logical: tcb.DateTime}}}
 		table := tabletest.Table{Columns: []*tcb.Column{c}, Schema: s}
 		var b bytes.Buffer
-		err := parquet.Write(context.Background(), &b, table.Columns, s, &parquet.Options{DateTimes: test.option})
+		err := parquet.Write(context.Background(), &b, table.Rows(), table.Columns, s, &parquet.Options{DateTimes: test.option})
 		if err != nil {
 			if !errors.Is(err, fault.Invalid) || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("%d: %v, want %s", test.values, err, test.want)
@@ -301,24 +301,28 @@ func TestRefused(t *testing.T) {
 		want    string
 	}{
 		{nil, nil, fault.Invalid, "parquet: a table without columns"},
-		{[]*tcb.Column{i32(1, "a", 1), i32(2, "b")}, nil, fault.Invalid, "parquet: column 2 (b): 0 rows, other columns have 1"},
+		{[]*tcb.Column{i32(1, "a", 1), i32(2, "b")}, nil, fault.Invalid, "parquet: column 2 (b): 0 rows, the table has 1"},
 		{[]*tcb.Column{i32(1, "a", 1), i32(2, "a", 1)}, nil, fault.Invalid, "column 2 (a): the name is that of column 1 too"},
 		{[]*tcb.Column{i32(1, "2", 1), i32(2, "", 1)}, nil, fault.Invalid, "column 2: the name is that of column 1 too"},
 		{[]*tcb.Column{i32(1, "\xff", 1)}, nil, fault.Invalid, "the name is no UTF-8"},
 		{[]*tcb.Column{i32(1, "a", 1, 2), text}, nil, fault.Invalid, `row 1, column 2 (t), element 1: the text is no UTF-8: "\xff"`},
-		{[]*tcb.Column{&odd}, nil, fault.Invalid, "offsets that do not fit"},
-		{[]*tcb.Column{back}, nil, fault.Invalid, "offset 1 is behind the next"},
-		{[]*tcb.Column{&bits}, nil, fault.Invalid, "a bitmap of another length"},
+		{[]*tcb.Column{&odd}, nil, fault.Invalid, "offsets "},
+		{[]*tcb.Column{back}, nil, fault.Invalid, "is behind the next"},
+		{[]*tcb.Column{&bits}, nil, fault.Invalid, "a bitmap of "},
 		{[]*tcb.Column{&short}, nil, fault.Invalid, "2 values for 3 rows"},
 		{[]*tcb.Column{i32(1, "a", 1)}, &tcb.Schema{Columns: []tcb.Field{{Tag: 1, Name: "a", Type: tcb.Type{Element: tcb.I64}}}}, fault.Conflict, "the table has i32, the schema i64"},
 	}
 	for _, test := range tests {
-		err := parquet.Write(context.Background(), io.Discard, test.columns, test.schema, nil)
+		rows := 0
+		if len(test.columns) > 0 {
+			rows = test.columns[0].Rows
+		}
+		err := parquet.Write(context.Background(), io.Discard, rows, test.columns, test.schema, nil)
 		if err == nil || !errors.Is(err, test.class) || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%v, want %s", err, test.want)
 		}
 	}
-	if err := parquet.Write(context.Background(), io.Discard, []*tcb.Column{i32(1, "a", 1)}, nil, &parquet.Options{Compression: 9}); !errors.Is(err, fault.Invalid) {
+	if err := parquet.Write(context.Background(), io.Discard, 1, []*tcb.Column{i32(1, "a", 1)}, nil, &parquet.Options{Compression: 9}); !errors.Is(err, fault.Invalid) {
 		t.Errorf("compression 9: %v", err)
 	}
 }
@@ -331,13 +335,13 @@ func (fullDisk) Write([]byte) (int, error) { return 0, errFull }
 
 func TestErrors(t *testing.T) {
 	table := tabletest.Random(1, 100)
-	if err := parquet.Write(context.Background(), fullDisk{}, table.Columns, table.Schema, nil); !errors.Is(err, errFull) {
+	if err := parquet.Write(context.Background(), fullDisk{}, table.Rows(), table.Columns, table.Schema, nil); !errors.Is(err, errFull) {
 		t.Errorf("a full disk: %v", err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	table = tabletest.Wide(3000)
-	if err := parquet.Write(ctx, io.Discard, table.Columns, table.Schema, nil); !errors.Is(err, context.Canceled) {
+	if err := parquet.Write(ctx, io.Discard, table.Rows(), table.Columns, table.Schema, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
 }
@@ -346,7 +350,7 @@ func TestErrors(t *testing.T) {
 func TestAllocations(t *testing.T) {
 	table := tabletest.Wide(50_000)
 	n := testing.AllocsPerRun(2, func() {
-		if err := parquet.Write(context.Background(), io.Discard, table.Columns, table.Schema, nil); err != nil {
+		if err := parquet.Write(context.Background(), io.Discard, table.Rows(), table.Columns, table.Schema, nil); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -366,7 +370,7 @@ func BenchmarkWrite(b *testing.B) {
 			var size counter
 			for b.Loop() {
 				size = 0
-				if err := parquet.Write(context.Background(), &size, table.Columns, table.Schema, &parquet.Options{Compression: codec.c}); err != nil {
+				if err := parquet.Write(context.Background(), &size, table.Rows(), table.Columns, table.Schema, &parquet.Options{Compression: codec.c}); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -351,8 +351,7 @@ func typeOf(f *tcb.Field) string {
 	if f == nil {
 		return ""
 	}
-	value := strings.TrimSuffix(f.TypeName(), "[]")
-	return value + strings.TrimPrefix(f.Type.String(), f.Type.Element.String())
+	return f.TypeText()
 }
 
 func (e *env) printCompared(columns []tcb.ColumnCompat, warnings []string, d direction) error {

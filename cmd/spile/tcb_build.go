@@ -144,7 +144,7 @@ func (b *tableBuild) explained(s *tcb.Schema, c *tcb.Column, tried []tcb.Candida
 	what := c.Type.String()
 	for _, f := range s.Columns {
 		if f.Tag == c.Tag {
-			what = typeText(f)
+			what = f.TypeText()
 		}
 	}
 	fmt.Fprintf(b.stderr, "column %d %s: %s\n", c.Tag, quotedName(name), what)

@@ -305,13 +305,13 @@ func (d *tableDiff) read(ctx context.Context, s *side) (tcb.Snapshot, error) {
 			}
 		}
 		columns, err := read(ctx, tags...)
-		return tcb.Snapshot{Columns: columns, Schema: s.schema}, named(err, s.name)
+		return tcb.Snapshot{Name: s.name, Columns: columns, Schema: s.schema}, named(err, s.name)
 	}
 	columns, _, err := s.text.read(ctx, d.env, s.schema)
 	if err != nil {
 		return tcb.Snapshot{}, d.each(named(err, s.name))
 	}
-	return tcb.Snapshot{Columns: columns, Schema: s.schema}, nil
+	return tcb.Snapshot{Name: s.name, Columns: columns, Schema: s.schema}, nil
 }
 
 // quotedName is the name of a column in a message.

@@ -106,13 +106,13 @@ func (x *tableExport) export(ctx context.Context, out output, t *table, o tabula
 	case textParquet:
 		p := &parquet.Options{}
 		if x.ticks {
-			p.DateTimes = parquet.DateTimesTicks
+			p.DateTimes = parquet.TimesTicks
 		}
-		return parquet.Write(ctx, out, columns, t.schema, p)
+		return parquet.Write(ctx, out, t.Rows(), columns, t.schema, p)
 	}
 	a := &arrowipc.Options{}
 	if x.ticks {
 		a.DateTimes, a.TimeSpans = arrowipc.TimesTicks, arrowipc.TimesTicks
 	}
-	return arrowipc.Write(ctx, out, columns, t.schema, a)
+	return arrowipc.Write(ctx, out, t.Rows(), columns, t.schema, a)
 }

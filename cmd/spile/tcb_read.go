@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -113,7 +114,7 @@ func (e *env) tableLs(t *table, path string, out *tableFlags) error {
 			continue
 		}
 		f := t.field(d)
-		r := columnRow{t.columnPath(d.Tag), t.name(d.Tag), typeText(f), t.Rows(), d.Size, d.Tag, d.Encoding.String()}
+		r := columnRow{t.columnPath(d.Tag), t.name(d.Tag), f.TypeText(), t.Rows(), d.Size, d.Tag, d.Encoding.String()}
 		if !out.asJSON() {
 			fmt.Fprintf(e.out, "%-11s %10d %14d %-14s %s\n", r.Kind, r.Length, r.Bytes, r.Encoding, r.Path)
 		} else if err := list.add(r); err != nil {
@@ -124,21 +125,6 @@ func (e *env) tableLs(t *table, path string, out *tableFlags) error {
 		return list.end()
 	}
 	return nil
-}
-
-// typeText is a type with a ? for what can be absent: i32?[]?.
-func typeText(f tcb.Field) string {
-	name, isArray := strings.CutSuffix(f.TypeName(), "[]")
-	if f.Type.ElementOptional {
-		name += "?"
-	}
-	if isArray {
-		name += "[]"
-	}
-	if f.Type.Optional {
-		name += "?"
-	}
-	return name
 }
 
 // tableDu shows what the columns take.
@@ -360,13 +346,21 @@ func (e *env) tableVerify(ctx context.Context, t *table, deep bool, found func(*
 	if t.named {
 		e.schemaNotes(ctx, t)
 	}
-	return t.Verify(ctx, deep, func(f tcb.Finding) {
-		if f.Note {
-			e.say("%s: note: %s", t.Name(), strings.TrimPrefix(newFinding(f.Err).line(t.Name()), fault.OneLine(t.Name())+": "))
-			return
+	var limit error // what the limits keep from being looked at is no fault of the file
+	err := t.Verify(ctx, &tcb.VerifyOptions{Deep: deep}, func(f tcb.Finding) {
+		line := strings.TrimPrefix(newFinding(f.Err).line(t.Name()), fault.OneLine(t.Name())+": ")
+		switch {
+		case f.Note:
+			e.say("%s: note: %s", t.Name(), line)
+		case !errors.Is(f.Err, fault.Limit):
+			found(f.Err)
+		case limit == nil:
+			limit = f.Err
+		default:
+			e.say("%s: not looked at: %s", t.Name(), line)
 		}
-		found(f.Err)
 	})
+	return cmp.Or(err, limit)
 }
 
 // schemaNotes says what a reader with the schema makes of the file that the file does not say.
@@ -383,7 +377,7 @@ func (e *env) schemaNotes(ctx context.Context, t *table) {
 		case !ok:
 			note(f, "the file does not have it, and it reads as empty")
 		case d.Type != f.Type:
-			note(f, "the file has %s, which reads as %s", d.Type, typeText(*f))
+			note(f, "the file has %s, which reads as %s", d.Type, f.TypeText())
 		case f.Labels != nil:
 			if columns, err := t.Read(ctx, f.Tag); err == nil { // else --deep says what is wrong with it
 				if text := unlabelled(columns[0], f); text != "" {

@@ -11,6 +11,7 @@ import (
 	"go/printer"
 	"go/token"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -22,12 +23,14 @@ var update = flag.Bool("update", false, "rewrite the files in testdata")
 
 const spile = "github.com/spilehq/spile"
 
-// TestExportedSurface compares the exported declarations of every package of the library with the file that lists them.
+// TestExportedSurface compares the exported declarations of every package of the library, and of the adapters, with the
+// file that lists them.
 func TestExportedSurface(t *testing.T) {
 	listed := make(map[string]bool)
 	for _, name := range publicPackages(t) {
-		listed[name+".txt"] = true
-		golden := filepath.Join("testdata", name+".txt")
+		file := strings.ReplaceAll(name, "/", "-") + ".txt"
+		listed[file] = true
+		golden := filepath.Join("testdata", file)
 		got := surface(t, name)
 		if *update {
 			if err := os.MkdirAll("testdata", 0o777); err != nil {
@@ -58,24 +61,27 @@ func TestExportedSurface(t *testing.T) {
 	}
 }
 
-// publicPackages are the folders of the library module that hold a package others can import.
+// publicPackages are the folders of the library module, and of that of the adapters, that hold a package others can import.
 func publicPackages(t *testing.T) []string {
 	t.Helper()
-	entries, err := os.ReadDir("../..")
-	if err != nil {
-		t.Fatal(err)
-	}
 	var names []string
-	for _, e := range entries {
-		dir := filepath.Join("../..", e.Name())
-		if !e.IsDir() || e.Name() == "internal" {
-			continue
+	for _, module := range []string{".", "adapters"} {
+		entries, err := os.ReadDir(filepath.Join("../..", module))
+		if err != nil {
+			t.Fatal(err)
 		}
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil { // another module
-			continue
-		}
-		if p, err := build.ImportDir(dir, 0); err == nil && p.Name != "main" {
-			names = append(names, e.Name())
+		for _, e := range entries {
+			name := path.Join(module, e.Name())
+			dir := filepath.Join("../..", name)
+			if !e.IsDir() || e.Name() == "internal" {
+				continue
+			}
+			if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil { // another module
+				continue
+			}
+			if p, err := build.ImportDir(dir, 0); err == nil && p.Name != "main" {
+				names = append(names, name)
+			}
 		}
 	}
 	return names
@@ -134,7 +140,7 @@ func surface(t *testing.T, name string) []byte {
 	}
 	slices.Sort(decls)
 	var out bytes.Buffer
-	fmt.Fprintf(&out, "package %s\n\n", name)
+	fmt.Fprintf(&out, "package %s\n\n", p.Name)
 	for _, d := range decls {
 		_, text, _ := strings.Cut(d, "\x00")
 		fmt.Fprintln(&out, text)

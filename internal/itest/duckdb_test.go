@@ -44,7 +44,7 @@ func export(t testing.TB, table tabletest.Table, o *parquet.Options) (string, er
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = parquet.Write(context.Background(), f, table.Columns, table.Schema, o)
+	err = parquet.Write(context.Background(), f, table.Rows(), table.Columns, table.Schema, o)
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -168,8 +168,8 @@ func TestFiles(t *testing.T) {
 			if table.InvalidUTF8 && errors.Is(err, fault.Invalid) {
 				return
 			}
-			if err != nil && strings.Contains(err.Error(), "DateTimesTicks") {
-				o.DateTimes = parquet.DateTimesTicks
+			if err != nil && strings.Contains(err.Error(), "TimesTicks") {
+				o.DateTimes = parquet.TimesTicks
 				file, err = export(t, table, o)
 			}
 			if err != nil {

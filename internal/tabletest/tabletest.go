@@ -25,6 +25,9 @@ type Table struct {
 	InvalidUTF8 bool
 }
 
+// Rows is the number of rows.
+func (t *Table) Rows() int { return t.Columns[0].Rows }
+
 // Files reads the tables of dir, which is testdata/tcb, that have columns.
 func Files(t testing.TB, dir string) []Table {
 	t.Helper()

@@ -3,6 +3,7 @@
 package columnar
 
 import (
+	"errors"
 	"iter"
 	"strconv"
 	"unicode/utf8"
@@ -23,7 +24,7 @@ type Column struct {
 // that are not what the schema says, or that share a name; and text that is no UTF-8.
 //
 // The schema that it returns is that of the columns, in their order.
-func Columns(pkg string, columns []*tcb.Column, s *tcb.Schema) ([]Column, *tcb.Schema, error) {
+func Columns(pkg string, rows int, columns []*tcb.Column, s *tcb.Schema) ([]Column, *tcb.Schema, error) {
 	if len(columns) == 0 {
 		return nil, nil, fault.New(fault.Invalid, pkg, "a table without columns has no form there")
 	}
@@ -52,8 +53,8 @@ func Columns(pkg string, columns []*tcb.Column, s *tcb.Schema) ([]Column, *tcb.S
 		if f.Type != c.Type {
 			return nil, nil, bad(fault.Conflict, "the table has %s, the schema %s", c.Type, f.Type)
 		}
-		if c.Rows != columns[0].Rows {
-			return nil, nil, bad(fault.Invalid, "%d rows, other columns have %d", c.Rows, columns[0].Rows)
+		if c.Rows != rows {
+			return nil, nil, bad(fault.Invalid, "%d rows, the table has %d", c.Rows, rows)
 		}
 		if tag, ok := names[f.Name]; ok {
 			return nil, nil, bad(fault.Invalid, "the name is that of column %d too", tag)
@@ -62,8 +63,9 @@ func Columns(pkg string, columns []*tcb.Column, s *tcb.Schema) ([]Column, *tcb.S
 		if !utf8.ValidString(f.Name) {
 			return nil, nil, bad(fault.Invalid, "the name is no UTF-8: %q", f.Name)
 		}
-		if what := misfit(c); what != "" {
-			return nil, nil, bad(fault.Invalid, "%s", what)
+		if err := c.Check(); err != nil {
+			f, _ := errors.AsType[*fault.Error](err)
+			return nil, nil, bad(fault.Invalid, "%s", f.Msg)
 		}
 		for j, text := range c.Strings {
 			if !utf8.ValidString(text) {
@@ -72,30 +74,6 @@ func Columns(pkg string, columns []*tcb.Column, s *tcb.Schema) ([]Column, *tcb.S
 		}
 	}
 	return out, schema, nil
-}
-
-// misfit says which parts of a column do not fit together, "" when all do.
-func misfit(c *tcb.Column) string {
-	t, n := c.Type, c.Len()
-	bytes := func(n int) int { return (n + 7) / 8 }
-	switch {
-	case t.Element > tcb.UUID || t.Kind > tcb.Array || c.Rows < 0:
-		return "a column of " + t.String() + " with " + strconv.Itoa(c.Rows) + " rows"
-	case t.Kind == tcb.Scalar && n != c.Rows:
-		return strconv.Itoa(n) + " values for " + strconv.Itoa(c.Rows) + " rows"
-	case t.Optional && len(c.Present) != bytes(c.Rows), t.ElementOptional && len(c.ElementPresent) != bytes(n):
-		return "a bitmap of another length"
-	case t.Kind == tcb.Scalar:
-		return ""
-	case len(c.Offsets) != c.Rows+1 || c.Offsets[0] != 0 || int(c.Offsets[c.Rows]) != n:
-		return "offsets that do not fit " + strconv.Itoa(c.Rows) + " rows and " + strconv.Itoa(n) + " elements"
-	}
-	for i := range c.Rows {
-		if c.Offsets[i] > c.Offsets[i+1] {
-			return "offset " + strconv.Itoa(i) + " is behind the next"
-		}
-	}
-	return ""
 }
 
 // Label names the column in messages.
@@ -196,9 +174,4 @@ func Batches(columns []Column, rows int, maxBytes int64) iter.Seq2[int, int] {
 			start = end
 		}
 	}
-}
-
-// TextUUID returns the bytes of a UUID in the order of its text.
-func TextUUID(g tcb.GUID) [16]byte {
-	return [16]byte{g[3], g[2], g[1], g[0], g[5], g[4], g[7], g[6], g[8], g[9], g[10], g[11], g[12], g[13], g[14], g[15]}
 }

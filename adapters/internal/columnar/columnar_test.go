@@ -31,7 +31,7 @@ func TestBatches(t *testing.T) {
 		{[]*tcb.Column{texts(1, 1, 1, 1), list}, 10, 500, [][2]int{{0, 1}, {1, 2}, {2, 4}}},
 	}
 	for i, test := range tests {
-		columns, _, err := Columns("test", test.columns, nil)
+		columns, _, err := Columns("test", test.columns[0].Rows, test.columns, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -45,19 +45,6 @@ func TestBatches(t *testing.T) {
 	}
 }
 
-func TestTextUUID(t *testing.T) {
-	const text = "00112233-4455-6677-8899-aabbccddeeff"
-	g, err := tcb.ParseGUID(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, x := range TextUUID(g) {
-		if int(x) != i*0x11 {
-			t.Errorf("byte %d is %#x", i, x)
-		}
-	}
-}
-
 // The reserved columns and the name of the table stay in the schema of columns that are some of its own.
 func TestSchema(t *testing.T) {
 	s, err := tcb.ParseSchema([]byte(`{"table":"T","columns":[{"tag":1,"type":"i32"},{"tag":2,"name":"kind","type":"enum","enum":{"a":0}}],"reserved":[{"tag":9,"name":"old"}]}`))
@@ -65,7 +52,7 @@ func TestSchema(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := &tcb.Column{Tag: 2, Type: s.Columns[1].Type, Rows: 1, Int32s: []int32{0}}
-	_, got, err := Columns("test", []*tcb.Column{c}, s)
+	_, got, err := Columns("test", 1, []*tcb.Column{c}, s)
 	if err != nil {
 		t.Fatal(err)
 	}

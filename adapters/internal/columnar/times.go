@@ -20,8 +20,6 @@ const (
 const (
 	ticksPerMicro = 10
 	nanosPerTick  = 100
-	// epoch is 1970-01-01T00:00:00 in ticks.
-	epoch = 621_355_968_000_000_000
 	// maxNanoTicks is how many ticks 64 bits hold as nanoseconds: 292 years.
 	maxNanoTicks = math.MaxInt64 / nanosPerTick
 )
@@ -36,10 +34,10 @@ func (c *Column) ChooseDateTimeUnit(pkg, option string) error {
 		if v < 0 || v > tcb.MaxDateTime {
 			return fault.New(fault.Invalid, pkg, "%d ticks are no datetime, 0 to %d are; %s exports ticks", v, int64(tcb.MaxDateTime), option).On(c.Place(row, j))
 		}
-		if part[0] < 0 && (v-epoch)%ticksPerMicro != 0 {
+		if part[0] < 0 && (v-tcb.UnixEpoch)%ticksPerMicro != 0 {
 			part = [2]int{row, j}
 		}
-		if far[0] < 0 && !(-maxNanoTicks <= v-epoch && v-epoch <= maxNanoTicks) {
+		if far[0] < 0 && !(-maxNanoTicks <= v-tcb.UnixEpoch && v-tcb.UnixEpoch <= maxNanoTicks) {
 			far = [2]int{row, j}
 		}
 	}
@@ -94,7 +92,7 @@ func (c *Column) text(j int) string {
 func (c *Column) Time(j int) int64 {
 	v := c.Int64s[j]
 	if c.Unit != Ticks && c.Field.Logical == tcb.DateTime {
-		v -= epoch
+		v -= tcb.UnixEpoch
 	}
 	switch c.Unit {
 	case Micros:

@@ -247,3 +247,34 @@ func TestMAC(t *testing.T) {
 		t.Errorf("the tag is %s", got)
 	}
 }
+
+// The text order of a GUID, and that of the file.
+func TestGUIDBytes(t *testing.T) {
+	g, err := ParseGUID("00112233-4455-6677-8899-aabbccddeeff")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := g.Bytes(), [16]byte(hexBytes(t, "00112233445566778899aabbccddeeff")); got != want {
+		t.Errorf("% x", got)
+	}
+	if want := GUID(hexBytes(t, "33221100554477668899aabbccddeeff")); g != want {
+		t.Errorf("% x in the file, want % x", g, want)
+	}
+}
+
+func TestTypeText(t *testing.T) {
+	for want, f := range map[string]Field{
+		"i32":             {Type: Type{Element: I32}},
+		"datetime":        {Type: Type{Element: I64}, Logical: DateTime},
+		"timespan?":       {Type: Type{Element: I64, Optional: true}, Logical: TimeSpan},
+		"datetime?[]":     {Type: Type{Element: I64, Kind: Array, ElementOptional: true}, Logical: DateTime},
+		"string?[]?":      {Type: Type{Element: String, Kind: Array, ElementOptional: true, Optional: true}},
+		"enum[]?":         {Type: Type{Element: Enum, Kind: Array, Optional: true}},
+		"element 9":       {Type: Type{Element: 9}},
+		"i32? of kind 2?": {Type: Type{Element: I32, Kind: 2, ElementOptional: true, Optional: true}},
+	} {
+		if got := f.TypeText(); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}
