@@ -34,13 +34,17 @@ func (t *Table) Verify(ctx context.Context, o *VerifyOptions, report func(Findin
 	for _, f := range t.leftovers() {
 		say(f, true)
 	}
-	tooMany := t.tooManyRows()
+	tooMany, skipped := t.tooManyRows(), false
 	for _, d := range t.dir.columns {
 		err := checkFloor(d, t.dir.rows)
 		var blocks [][]byte
 		var c *Column
 		if err == nil {
-			if !deep || tooMany != nil {
+			if !deep {
+				continue
+			}
+			if tooMany != nil {
+				skipped = true
 				continue
 			}
 			if blocks, _, err = t.blocks(ctx, []Descriptor{d}); err != nil {
@@ -63,7 +67,7 @@ func (t *Table) Verify(ctx context.Context, o *VerifyOptions, report func(Findin
 			say(f.On(label(d.Tag, "")).At(d.Offset), true)
 		}
 	}
-	if deep && tooMany != nil {
+	if skipped {
 		say(tooMany, false)
 	}
 	return nil
