@@ -165,7 +165,10 @@ func (t *tableIter) next() (child Child, ok bool, err error) {
 	}
 	if t.i >= n.e.count {
 		c.passed(&n.e)
-		return child, false, nil
+		if n.r.eager {
+			return child, false, nil
+		}
+		return child, false, c.rootEnds(&n.e)
 	}
 	at := c.at()
 	child.Index = t.i
@@ -179,8 +182,14 @@ func (t *tableIter) next() (child Child, ok bool, err error) {
 		}
 		child.Key = value.Raw{Codec: n.r.h.codec, Data: key}
 	}
+	before := t.last
 	if t.last, err = c.entry(n.e.start, n.e.end); err != nil {
 		return child, false, err
+	}
+	if !n.r.eager {
+		if err := c.checkNext(&n.e, at, &t.last, &before); err != nil {
+			return child, false, err
+		}
 	}
 	t.d.touch()
 	t.i++

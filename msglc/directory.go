@@ -299,6 +299,13 @@ func (r *Reader) extend(c *tocCursor, d *directory, i int64, want []byte) (found
 		k.next++
 		k.nextAt, k.partial = c.at(), true
 	}
+	if want != nil && !found && !r.eager && d.e.at == 0 { // that the key is not there was found out by a pass over all
+		defer c.seek(k.nextAt)
+		if err := c.skip(1); err != nil {
+			return false, err
+		}
+		return false, c.rootEnds(&d.e)
+	}
 	return found, nil
 }
 

@@ -19,14 +19,14 @@ func TestKeyTwice(test *testing.T) {
 		for _, where := range []string{"front", "middle", "end"} {
 			many := make([]any, long)
 			for i := range many {
-				many[i] = leaf(7)
+				many[i] = leaf(map[string]int64{"front": 15, "middle": 5, "end": 0}[where])
 			}
-			giant := kv("giant", obj{p(5, 10), t(many)})
-			table := obj{kv("a", leaf(1)), giant, kv("b", leaf(3)), kv("a", leaf(11))}
+			giant := func(start, end int64) value.Pair { return kv("giant", obj{p(start, end), t(many)}) }
+			table := obj{kv("a", leaf(1)), giant(5, 10), kv("b", leaf(10)), kv("a", leaf(11))}
 			if where == "front" {
-				table = obj{kv("a", leaf(1)), kv("a", leaf(11)), giant, kv("b", leaf(3))}
+				table = obj{kv("a", leaf(1)), kv("a", leaf(11)), giant(12, 20), kv("b", leaf(20))}
 			} else if where == "end" {
-				table = obj{giant, kv("a", leaf(1)), kv("b", leaf(3)), kv("a", leaf(11))}
+				table = obj{giant(0, 1), kv("a", leaf(1)), kv("b", leaf(3)), kv("a", leaf(11))}
 			}
 			file := withTOC(test, payload, obj{p(0, int64(len(payload))), t(table)})
 			want := int64(1)

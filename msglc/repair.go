@@ -16,14 +16,15 @@ import (
 // refused, not guessed, unless [WriteOptions.AnyMagic] takes whatever stands there. The codec is that of the options,
 // else that of a good header, else the one whose rules the bytes follow.
 //
-// A combined archive gets a new header; its parts are kept as they are. When its table of contents cannot be read, the
-// names of its parts are lost, and Repair refuses.
+// The parts of a combined archive are each repaired by themselves, in their own codec, and the table of the whole leads
+// to where they are then. When that table cannot be read, the names of the parts are lost, and Repair refuses; so it does
+// when archives stand between the parts that the table does not list.
 //
-// A payload that is not whole is [fault.Corrupt]; [Salvage] keeps what can be kept of it.
+// A payload that is not whole, or has text that is not UTF-8, is [fault.Corrupt]; [Salvage] keeps what can be kept of it.
 func Repair(ctx context.Context, dst Target, obj source.Object, o *WriteOptions) error {
 	w, err := examine(ctx, obj, o)
 	if err == nil {
-		err = w.repair(dst)
+		err = w.repair(wholeOf(dst), nil, 0)
 	}
 	return fault.Locate(err, obj.Name(), "", 0)
 }
@@ -39,6 +40,8 @@ type wreck struct {
 	size     int64 // of all that follows
 	h        header
 	listed   *listed
+	moved    []int         // parts whose offset in the table was wrong, see compare
+	unlisted []int64       // archives that the table does not list
 	headerOK bool          // h can be read; it may be wrong all the same
 	codecs   []value.Codec // that come into question
 }
@@ -57,8 +60,8 @@ func examine(ctx context.Context, obj source.Object, o *WriteOptions) (*wreck, e
 }
 
 // examineAs is examine with checked options. A demanded codec of 0 stands for any.
-func examineAs(ctx context.Context, obj source.Object, s writeSettings, demanded value.Codec) (*wreck, error) {
-	w := &wreck{ctx: ctx, obj: obj, s: s, size: obj.Size()}
+func examineAs(ctx context.Context, obj source.Object, s writeSettings, demanded value.Codec) (w *wreck, err error) {
+	w = &wreck{ctx: ctx, obj: obj, s: s, size: obj.Size()}
 	p := make([]byte, min(w.size, PrefixSize+MagicSize))
 	if err := obj.ReadAt(ctx, p, 0); err != nil {
 		return nil, err
@@ -87,9 +90,7 @@ func examineAs(ctx context.Context, obj source.Object, s writeSettings, demanded
 	}
 	if w.archive && !w.combined {
 		// The magic of the first part may be what is damaged.
-		if _, _, err := w.parts(); err == nil {
-			w.combined = true
-		} else if !unlike(err) {
+		if w.combined, err = w.listsParts(); err != nil {
 			return nil, err
 		}
 	}
@@ -112,7 +113,8 @@ func (w *wreck) corrupt(pos int64, format string, args ...any) error {
 // locate gives a fault in the payload its place in the object.
 func (w *wreck) locate(err error) error { return fault.Locate(err, w.obj.Name(), "", w.start) }
 
-func (w *wreck) repair(dst Target) error {
+// repair writes a new archive. path leads to it.
+func (w *wreck) repair(dst part, up *trail, depth int) error {
 	if err := w.refuseMixed(); err != nil {
 		return err
 	}
@@ -124,7 +126,7 @@ func (w *wreck) repair(dst Target) error {
 		if !ok {
 			return w.corrupt(c.size, "combined archive of %d parts whose table of contents cannot be read: with it the names of the parts are lost", len(c.entries))
 		}
-		return w.recombine(dst, c)
+		return w.repairParts(dst, c, up, depth)
 	}
 	v, err := w.surveyAll()
 	if err != nil {
@@ -140,13 +142,18 @@ func (w *wreck) repair(dst Target) error {
 	if !w.archive && v.end != w.size {
 		return w.corrupt(v.end, "%d bytes behind the value", w.size-v.end)
 	}
-	part, err := source.Section(w.obj, w.start, v.end)
+	if bad, err := w.badText(v.codec, v.end); err != nil {
+		return err
+	} else if bad >= 0 {
+		return w.corrupt(bad, "text that is not UTF-8")
+	}
+	payload, err := source.Section(w.obj, w.start, v.end)
 	if err != nil {
 		return err
 	}
 	s := w.s
 	s.codec = v.codec
-	return w.locate(index(w.ctx, dst, part, s))
+	return w.locate(index(w.ctx, dst, payload, s))
 }
 
 // tocAt reports whether something that looks like a node of a table of contents stands at a position.
@@ -303,65 +310,6 @@ func (w *wreck) surveyAll() (best *survey, err error) {
 	return best, nil
 }
 
-// children finds the parts of a combined archive: those that the table of contents names, when it can be read and is
-// true, else those that follow one another from the start. The second result says whether the table was read.
-func (w *wreck) children() (c combiner, ok bool, err error) {
-	c = combiner{ctx: w.ctx, s: w.s}
-	if isMap, entries, err := w.parts(); err == nil {
-		c.s.codec, c.isMap, c.entries, c.size = w.h.codec, isMap, entries, w.h.tocStart
-		return c, true, nil
-	} else if !unlike(err) {
-		return c, false, err
-	}
-	for {
-		h, err := w.childAt(c.size)
-		if unlike(err) {
-			break
-		} else if err != nil {
-			return c, false, err
-		}
-		c.entries = append(c.entries, combinedEntry{offset: c.size})
-		c.size += h.archiveSize()
-	}
-	// The table follows the last part. It is true when it lists just these.
-	for _, codec := range w.codecs {
-		rest := io.NewSectionReader(source.AsReaderAt(w.ctx, w.obj), w.start+c.size, w.size-c.size)
-		sc := value.NewStream(codec, rest, w.size-c.size, w.s.limits)
-		isMap, entries, err := parseCombined(sc, header{codec: codec, tocStart: c.size})
-		if err == nil && sameOffsets(entries, c.entries) {
-			c.s.codec, c.isMap, c.entries = codec, isMap, entries
-			return c, true, nil
-		}
-	}
-	if w.headerOK {
-		c.s.codec = w.h.codec
-	}
-	return c, false, nil
-}
-
-// listed is what the table of contents says of the parts of a combined archive.
-type listed struct {
-	isMap   bool
-	entries []combinedEntry
-	err     error
-}
-
-// parts reads the table of contents of a combined archive, once.
-func (w *wreck) parts() (isMap bool, entries []combinedEntry, err error) {
-	if w.listed == nil {
-		isMap, entries, err := w.readParts()
-		w.listed = &listed{isMap, entries, err}
-	}
-	return w.listed.isMap, w.listed.entries, w.listed.err
-}
-
-func (w *wreck) readParts() (isMap bool, entries []combinedEntry, err error) {
-	if !w.headerOK || w.h.tocStart > w.size || w.h.tocSize > w.size-w.h.tocStart {
-		return false, nil, w.corrupt(0, "no table of contents")
-	}
-	return readCombined(w.ctx, w.obj, w.start+w.h.tocStart, w.h, w.s)
-}
-
 // unlike reports whether an error says that the bytes are not what was looked for. Others are errors of reading, a
 // budget of the source among them.
 func unlike(err error) bool {
@@ -424,44 +372,4 @@ func (w *wreck) reader() (*Reader, error) {
 	r := &Reader{s: s, h: h, start: w.start - PrefixSize, payload: w.start}
 	r.toc = newTOCBytes(w.obj, w.start+h.tocStart, h.tocSize, &s.pages, s.countedRead(w.obj))
 	return r, nil
-}
-
-// childAt reads the prefix of the part at a position.
-func (w *wreck) childAt(pos int64) (header, error) {
-	part, err := source.Section(w.obj, w.start+pos, w.size-pos)
-	if err != nil {
-		return header{}, err
-	}
-	h, err := readPrefix(w.ctx, part, w.s.magic)
-	return h, fault.Shift(err, w.start+pos)
-}
-
-func sameOffsets(a, b []combinedEntry) bool {
-	if len(a) != len(b) || len(a) == 0 {
-		return false
-	}
-	for i := range a {
-		if a[i].offset != b[i].offset {
-			return false
-		}
-	}
-	return true
-}
-
-// recombine writes a combined archive with the payload it has.
-func (w *wreck) recombine(dst Target, c combiner) error {
-	for _, e := range c.entries {
-		if _, err := w.childAt(e.offset); err != nil {
-			return err
-		}
-	}
-	if err := beginArchive(dst, w.s.magic); err != nil {
-		return err
-	}
-	end := c.size
-	c.dst, c.size = dst, 0
-	if err := c.copy(w.obj, w.start, end); err != nil {
-		return err
-	}
-	return c.write(nil)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/spilehq/spile/fault"
 	"github.com/spilehq/spile/source"
@@ -60,8 +59,9 @@ type CutContainer struct {
 // front of them bytes can mean anything. Text that is not UTF-8 is kept as it is and reported. What is found of the
 // object is as with [Repair].
 //
-// A combined archive keeps its parts, each salvaged by itself, and of those at one offset the first. When its table of
-// contents is lost, so are the names of the parts: they become a list.
+// A combined archive keeps its parts, each salvaged by itself, and of those at one offset the first: a part in which
+// nothing is wrong as it is, one whose table of contents is wrong with a new one. When the table of contents of the whole
+// is lost, so are the names of the parts: they become a list. A name that occurs twice or is not UTF-8 is changed.
 //
 // The object is read twice, since the counts stand in front of what they count. Nothing to keep is [fault.Corrupt].
 func Salvage(ctx context.Context, dst Target, obj source.Object, o *WriteOptions) (SalvageReport, error) {
@@ -215,139 +215,4 @@ func keyStep(key value.Raw) Step {
 		return TextStep(string(key.Data[h.Size:]))
 	}
 	return KeyStep(key)
-}
-
-// salvageParts writes a combined archive of the parts of one, and returns its codec. path leads to it.
-func (w *wreck) salvageParts(dst part, r *SalvageReport, up *trail, depth int) (value.Codec, error) {
-	if most := w.s.limits.MaxNesting(); depth >= most {
-		return 0, fault.New(fault.Limit, "msglc", "archives nested deeper than %d", most).At(w.start)
-	}
-	found, named, err := w.children()
-	if err != nil {
-		return 0, err
-	}
-	ends := w.partEnds(found)
-	if !named && found.size < w.size { // behind the last whole part there may be one that is cut
-		found.entries = append(found.entries, combinedEntry{offset: found.size})
-		ends = append(ends, w.size)
-	}
-	if err := beginArchive(dst, w.s.magic); err != nil {
-		return 0, err
-	}
-	out := combiner{ctx: w.ctx, s: found.s, dst: dst, isMap: found.isMap}
-	taken := make(map[int64]bool, len(found.entries))
-	for i, e := range found.entries {
-		step := TextStep(fmt.Sprint(i))
-		if found.isMap {
-			step = keyStep(value.Raw{Codec: found.s.codec, Data: e.name})
-		}
-		at := &trail{up: up, step: step}
-		// Parts of different offsets share no byte, see partEnds. Those of one offset would, and in archives of archives
-		// they multiply.
-		if taken[e.offset] {
-			r.add(Break{Offset: w.start + e.offset, Path: at.path(), Err: w.corrupt(e.offset, "children overlap: another part starts here, too")})
-			continue
-		}
-		taken[e.offset] = true
-		before := dst.c.n
-		err := w.salvagePart(part{dst.c, dst.start + PrefixSize + out.size}, e.offset, ends[i], r, at, depth)
-		none, ok := err.(*nothingKept)
-		switch {
-		case err == nil:
-			out.entries = append(out.entries, combinedEntry{name: e.name, offset: out.size})
-		case !ok:
-			return 0, err
-		case named || e.offset < found.size: // else it is what is left of the table of contents
-			r.add(Break{Offset: w.start + e.offset, Path: at.path(), Err: none.why})
-		}
-		out.size += dst.c.n - before
-	}
-	if len(out.entries) == 0 {
-		return 0, nothing(w.corrupt(0, "no part of the combined archive can be kept"))
-	}
-	if !named {
-		r.add(Break{Offset: w.start + found.size, Path: up.path(), Err: w.corrupt(found.size,
-			"the table of contents of the combined archive is lost, and with it the names of its parts if they had some: they are a list now")})
-	}
-	return out.s.codec, out.write(nil)
-}
-
-// partEnds gives for each part where the next one, or else the table of contents, begins.
-func (w *wreck) partEnds(c combiner) []int64 {
-	sorted := make([]int64, 0, len(c.entries)+1)
-	for _, e := range c.entries {
-		sorted = append(sorted, e.offset)
-	}
-	sorted = append(sorted, min(c.size, w.size))
-	slices.Sort(sorted)
-	ends := make([]int64, len(c.entries))
-	for i, e := range c.entries {
-		k, _ := slices.BinarySearch(sorted, e.offset+1)
-		ends[i] = sorted[min(k, len(sorted)-1)]
-	}
-	return ends
-}
-
-// salvagePart writes what is whole in the part between two positions. A part that is whole is copied as it is.
-func (w *wreck) salvagePart(dst part, start, end int64, r *SalvageReport, up *trail, depth int) error {
-	section, err := source.Section(w.obj, w.start+start, end-start)
-	if err != nil {
-		return err
-	}
-	sub, err := examineAs(w.ctx, section, w.s, 0)
-	if err == nil {
-		err = sub.refuseMixed()
-	}
-	if err == nil && !sub.archive {
-		err = fault.New(fault.Corrupt, "msglc", "no msglc archive").At(0)
-	}
-	if unlike(err) {
-		return nothing(fault.Locate(err, w.obj.Name(), "", w.start+start))
-	} else if err != nil {
-		return err
-	}
-	// Offsets are those of the object, not of the section.
-	sub.obj, sub.start = w.obj, w.start+start+sub.start
-	if sub.combined {
-		_, err := sub.salvageParts(dst, r, up, depth+1)
-		return err
-	}
-	v, err := sub.surveyAll()
-	if err != nil {
-		return err
-	}
-	if v.whole && sub.headerOK && sub.h.tocStart == v.end && sub.h.tocSize <= sub.size-v.end && sub.tocAt(v.end, v.codec) {
-		if bad, err := sub.badText(v.codec, v.end); err != nil {
-			return err
-		} else if bad >= 0 {
-			return sub.salvage(dst, v, r, up)
-		}
-		c := combiner{ctx: w.ctx, s: w.s, dst: dst}
-		return c.copy(w.obj, sub.start-PrefixSize, sub.h.archiveSize())
-	}
-	return sub.salvage(dst, v, r, up)
-}
-
-// part is the place of an archive in a target, whatever the archives around it.
-type part struct {
-	c     *counted
-	start int64
-}
-
-func wholeOf(dst Target) part { return part{&counted{Target: dst}, 0} }
-
-func (p part) Write(b []byte) (int, error) { return p.c.Write(b) }
-
-func (p part) WriteAt(b []byte, off int64) (int, error) { return p.c.Target.WriteAt(b, p.start+off) }
-
-// counted counts what is appended to a target.
-type counted struct {
-	Target
-	n int64
-}
-
-func (c *counted) Write(p []byte) (int, error) {
-	n, err := c.Target.Write(p)
-	c.n += int64(n)
-	return n, err
 }

@@ -299,6 +299,25 @@ func (c *tocCursor) behindChildren(e *entry) error {
 	}
 }
 
+// checkNext checks the range of a child of e at a place of the table, in a walk over all the children: items of a list
+// follow one another without a gap, between values of a map are keys. A damaged byte can make a walk take what is in a
+// child for children, or the other way round.
+func (c *tocCursor) checkNext(e *entry, at int64, child, before *entry) error {
+	if before.hasRange && child.hasRange && (child.start < before.end || !e.isMap && child.start > before.end) {
+		return c.failAt(at, "node [%d, %d), the one before it ends at %d", child.start, child.end, before.end)
+	}
+	return nil
+}
+
+// rootEnds checks that the table ends behind the last child of its root, where the cursor is. For nodes that are no
+// root, or in which something may follow, it does nothing.
+func (c *tocCursor) rootEnds(e *entry) error {
+	if e.at == 0 && !e.whole && !e.open && e.rest == 0 && c.at() != c.t.size {
+		return c.corrupt("table of contents has %d bytes behind its root node", c.t.size-c.at())
+	}
+	return nil
+}
+
 // passed remembers that the cursor has come behind the last child of a node.
 func (c *tocCursor) passed(e *entry) {
 	if end := c.at(); !e.whole && end-e.children >= spanWorth {

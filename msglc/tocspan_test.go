@@ -14,37 +14,33 @@ import (
 	"github.com/spilehq/spile/value"
 )
 
-// deepTable is a table of nodes nested depth deep over payload10, in the older order of keys or the newer one, with a
-// long list in the innermost: of width leaves.
+// deepTable is a table of nodes nested depth deep over a payload of depth+width bytes, in the older order of keys or the
+// newer one, with a long list in the innermost: of width leaves. In front of each nested node is a leaf.
 func deepTable(c value.Codec, depth, width int, older bool) []byte {
-	leaf := func(p []byte) []byte {
-		p = value.AppendString(value.AppendMapHeader(p, c, 1), c, "p")
-		return value.AppendUint(value.AppendUint(value.AppendArrayHeader(p, c, 2), c, 1), c, 2)
+	position := func(p []byte, start, end int) []byte {
+		p = value.AppendArrayHeader(value.AppendString(p, c, "p"), c, 2)
+		return value.AppendUint(value.AppendUint(p, c, uint64(start)), c, uint64(end))
 	}
-	position := func(p []byte) []byte {
-		return value.AppendUint(value.AppendUint(value.AppendArrayHeader(value.AppendString(p, c, "p"), c, 2), c, 0), c, 9)
-	}
+	leaf := func(p []byte, at int) []byte { return position(value.AppendMapHeader(p, c, 1), at, at+1) }
 	var table []byte
-	for range depth {
+	for i := range depth {
 		table = value.AppendMapHeader(table, c, 2)
 		if !older {
-			table = position(table)
+			table = position(table, i, depth+width)
 		}
 		table = value.AppendArrayHeader(value.AppendString(table, c, "t"), c, 2)
-		table = leaf(table)
+		table = leaf(table, i)
 	}
 	table = value.AppendMapHeader(table, c, 2)
 	if !older {
-		table = position(table)
+		table = position(table, depth, depth+width)
 	}
 	table = value.AppendArrayHeader(value.AppendString(table, c, "t"), c, width)
-	for range width {
-		table = leaf(table)
+	for i := range width {
+		table = leaf(table, depth+i)
 	}
-	for range depth + 1 {
-		if older {
-			table = position(table)
-		}
+	for i := depth; i >= 0 && older; i-- {
+		table = position(table, i, depth+width)
 	}
 	return table
 }
@@ -57,8 +53,8 @@ func TestDeepTables(t *testing.T) {
 		for _, c := range []value.Codec{value.Msgpack, value.CBOR} {
 			table := deepTable(c, depth, width, older)
 			magic, _ := padMagic(nil)
-			file := appendPrefix(nil, magic, header{codec: c, tocStart: 9, tocSize: int64(len(table))})
-			file = append(append(file, payload10...), table...)
+			file := appendPrefix(nil, magic, header{codec: c, tocStart: depth + width, tocSize: int64(len(table))})
+			file = append(append(file, make([]byte, depth+width)...), table...)
 			o := &Options{CacheBytes: 1 << 20}
 			r := open(t, file, o)
 			r.Verify(t.Context(), nil, func(f Finding) { t.Errorf("%v", f.Err) })
@@ -108,8 +104,8 @@ func TestDeepTablesOfAnyShape(t *testing.T) {
 		for i, older := range []bool{true, false} {
 			table := deepTable(c, 200, 3000, older)
 			cur := tableOf(c, table)
-			cur.payload = 9
-			err := cur.walkTOC(9, 1000, func(e *entry, _ []byte) error {
+			cur.payload = 3200
+			err := cur.walkTOC(3200, 1000, func(e *entry, _ []byte) error {
 				visits[i] = append(visits[i], [2]int64{e.start, e.end})
 				return nil
 			})

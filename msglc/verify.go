@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 	"strconv"
+	"unicode/utf8"
 
 	"github.com/spilehq/spile/fault"
 	"github.com/spilehq/spile/internal/keyset"
@@ -23,12 +24,12 @@ type Finding struct {
 // VerifyOptions are the options of [Reader.Verify]. Nil and the zero value mean the defaults.
 type VerifyOptions struct {
 	// Deep checks the payload too. It is walked and compared with the table node by node: every value decodes, starts and
-	// ends where its node says, has the keys and the number of items that the table has; text is UTF-8.
+	// ends where its node says, has the keys and the number of items that the table has; its text is UTF-8.
 	Deep bool
 }
 
 // Verify checks the archive and the archives in it: the whole table of contents, in which no key may occur twice in one
-// map, and with VerifyOptions.Deep the payload. It reports each finding and goes on behind it. The error is one of the
+// map and every text is UTF-8, and with VerifyOptions.Deep the payload. It reports each finding and goes on behind it. The error is one of the
 // source or the context, not of the data.
 func (r *Reader) Verify(ctx context.Context, o *VerifyOptions, report func(Finding)) error {
 	deep := o != nil && o.Deep
@@ -213,6 +214,9 @@ func (v *verifier) table(r *Reader, w *window, e *entry, path *trail, from int64
 				seen[string(canonical)] = true
 			} else if again = len(twice) > 0 && twice[0] == i; again {
 				twice = twice[1:]
+			}
+			if h, content := keyContent(r.h.codec, raw); h.Kind == value.String && !utf8.Valid(content) {
+				v.found(r, path, fault.New(fault.Corrupt, "msglc", "key %s in the table of contents is not UTF-8", keyText(key.Key)).At(c.t.base+c.at()))
 			}
 			if again {
 				v.found(r, path, fault.New(fault.Conflict, "msglc", "key %s occurs twice in the table of contents", keyText(key.Key)).At(c.t.base+c.at()))
