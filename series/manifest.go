@@ -81,7 +81,20 @@ type Manifest struct {
 }
 
 // ParseManifest reads a manifest and makes checks 2 to 5, 6 as far as the manifest alone tells, 8, 9 and 11 to 14.
-func ParseManifest(text []byte) (*Manifest, error) {
+func ParseManifest(text []byte) (*Manifest, error) { return parseManifest(text, false) }
+
+// ParseMeta reads what an artifact is to be built of: a manifest whose files are not there, or are not looked at.
+func ParseMeta(text []byte) (*Manifest, error) {
+	m, err := parseManifest(text, true)
+	if f, ok := err.(*fault.Error); ok {
+		c := *f
+		c.Class = fault.Invalid // it is no file of the format
+		return nil, &c
+	}
+	return m, err
+}
+
+func parseManifest(text []byte, meta bool) (*Manifest, error) {
 	root, err := parseJSON(text)
 	if err != nil {
 		return nil, err
@@ -89,6 +102,9 @@ func ParseManifest(text []byte) (*Manifest, error) {
 	p := &manifestParser{}
 	m := &Manifest{}
 	o := p.object(root, "", "format", "version", "region_id", "generation", "tags", "coverage", "files")
+	if meta {
+		o.values["files"] = node{kind: value.Array}
+	}
 	// Checks 3 and 4 come before those of the other members.
 	if format := p.text(o, "format", 3); p.err == nil && format != FormatName {
 		return nil, failed(fault.UnsupportedVersion, 3, "the format is %q, not %q", format, FormatName)
