@@ -84,7 +84,7 @@ func (a *Artifact) windows(ctx context.Context, r Range, w wanted) iter.Seq2[[]r
 			if len(window) == 0 {
 				return true
 			}
-			got, err := load(ctx, window, w)
+			got, err := load(ctx, window, w, newStore(window[0].part))
 			window, size = window[:0], 0
 			return yield(got, err) && err == nil
 		}
@@ -183,7 +183,8 @@ func (a *Artifact) Lookup(ctx context.Context, id ID) (Record, error) {
 	if together {
 		first.counts, first.tags = rest.counts, rest.tags
 	}
-	found, err := load(ctx, []blockAt{b}, first)
+	bytes := newStore(p)
+	found, err := load(ctx, []blockAt{b}, first, bytes)
 	if err != nil {
 		return Record{}, err
 	}
@@ -192,7 +193,7 @@ func (a *Artifact) Lookup(ctx context.Context, id ID) (Record, error) {
 		return missing()
 	}
 	if !together {
-		more, err := load(ctx, []blockAt{b}, rest)
+		more, err := load(ctx, []blockAt{b}, rest, bytes)
 		if err != nil {
 			return Record{}, err
 		}

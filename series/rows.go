@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/spilehq/spile/fault"
-	"github.com/spilehq/spile/source"
 )
 
 // blockAt is a block with the part and the leaf that it is in.
@@ -41,64 +40,24 @@ func (b *blockAt) column(tag int) *column {
 }
 
 // load reads and decodes columns of some blocks of one part, in one plan.
-func load(ctx context.Context, blocks []blockAt, w wanted) ([]rows, error) {
+func load(ctx context.Context, blocks []blockAt, w wanted, bytes *store) ([]rows, error) {
 	out := make([]rows, len(blocks))
-	type chunk struct {
-		row *rows
-		c   *column
-		tag int
-	}
-	var missing []chunk
-	var ranges []source.Range
+	var list []loading
 	for i, b := range blocks {
 		out[i] = rows{blockAt: b, tags: make(map[int]*dict, len(w.tags))}
-		r := &out[i]
-		want := func(c *column, tag int) error {
-			if v, ok := b.cached(c); ok {
-				r.set(c, tag, v)
-				return nil
-			}
-			if !c.known() {
-				return b.at(failed(fault.UnsupportedCodec, 40, "stored in the encoding %d and the compression %d, which are not known", c.Encoding, c.Compression), c)
-			}
-			missing = append(missing, chunk{r, c, tag})
-			ranges = append(ranges, source.Range{Start: int64(c.Offset), End: int64(c.end())})
-			return nil
-		}
-		var err error
 		if w.tsids {
-			err = want(&b.columns[0], -1)
+			list = append(list, loading{&out[i], &b.columns[0], tagTSID})
 		}
-		if w.counts && err == nil {
-			err = want(&b.columns[1], -2)
+		if w.counts {
+			list = append(list, loading{&out[i], &b.columns[1], tagCount})
 		}
 		for _, tag := range w.tags {
-			if c := b.column(tag); c != nil && err == nil {
-				err = want(c, tag)
+			if c := b.column(tag); c != nil {
+				list = append(list, loading{&out[i], c, tag})
 			}
 		}
-		if err != nil {
-			return nil, err
-		}
 	}
-	if len(missing) == 0 {
-		return out, nil
-	}
-	got, err := source.Fetch(ctx, blocks[0].part.obj, ranges)
-	if err != nil {
-		return nil, err
-	}
-	for i, m := range missing {
-		v, size, err := m.row.decode(m.c, got[i])
-		if err != nil {
-			return nil, m.row.at(err, m.c)
-		}
-		m.row.set(m.c, m.tag, v)
-		if c := m.row.part.a.cache; c != nil {
-			c.put(cacheKey{m.row.part.id, m.c.Offset}, v, size)
-		}
-	}
-	return out, nil
+	return out, loadAll(ctx, list, bytes)
 }
 
 // at gives an error the place of a column.
@@ -113,12 +72,12 @@ func (b *blockAt) cached(c *column) (any, bool) {
 	return b.part.a.cache.get(cacheKey{b.part.id, c.Offset})
 }
 
-// set keeps a decoded column: tag -1 are the TSIDs, -2 the numbers of rows.
-func (r *rows) set(_ *column, tag int, v any) {
+// set keeps a decoded column.
+func (r *rows) set(tag int, v any) {
 	switch tag {
-	case -1:
+	case tagTSID:
 		r.tsids = v.([]uint64)
-	case -2:
+	case tagCount:
 		r.counts = v.([]uint64)
 	default:
 		r.tags[tag] = v.(*dict)

@@ -58,6 +58,7 @@ type vector struct {
 		Record      *recordJSON
 		RecordIndex *int
 	}
+	Selects    []selectJSON
 	Check      int
 	Class, Why string
 	AlsoAccept []string
