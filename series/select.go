@@ -177,6 +177,11 @@ type selection struct {
 
 // Select gives the series that match, in the order of their identifiers. Its memory is that of some blocks.
 func (a *Artifact) Select(ctx context.Context, q *Query) iter.Seq2[Record, error] {
+	return a.selectRecords(ctx, q, q.Mode)
+}
+
+// selectRecords is Select whose records have the labels of a mode of their own.
+func (a *Artifact) selectRecords(ctx context.Context, q *Query, labels Mode) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		p, err := a.plan(q)
 		if err != nil {
@@ -200,7 +205,7 @@ func (a *Artifact) Select(ctx context.Context, q *Query) iter.Seq2[Record, error
 				if q.Explain != nil {
 					q.Explain.Selected++
 				}
-				if !yield(s.recordIn(k, q.Mode), nil) {
+				if !yield(s.recordIn(k, labels), nil) {
 					return
 				}
 			}
