@@ -1,10 +1,15 @@
 package main
 
-import "github.com/spf13/cobra"
+import (
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+)
 
 func newCat(e *env) *cobra.Command {
 	var in sourceFlags
 	var out jsonFlags
+	strict := false
 	cmd := &cobra.Command{
 		Use:   "cat FILE [flags]",
 		Short: "Print all of a file as JSON",
@@ -18,11 +23,18 @@ form for a value, --non-finite, --invalid-utf8, --keys and --dup say what become
 		Args:              arguments(1, 1),
 		ValidArgsFunction: completeFiles(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if dir, ok := folder(args[0]); ok {
+				if dirs := artifactsBelow(dir); len(dirs) > 0 && dirs[0] != filepath.Clean(dir) {
+					return e.catBelow(cmd.Context(), dirs, &in, &out, strict)
+				}
+			}
 			return e.printValues(cmd.Context(), args[0], nil, &in, &out)
 		},
 	}
 	in.add(cmd.Flags())
 	in.addTables(cmd.Flags())
+	in.addArtifacts()
 	out.add(cmd.Flags())
+	cmd.Flags().BoolVar(&strict, "strict", false, "fail at the first bad artifact of many, instead of naming it and passing to the next")
 	return cmd
 }

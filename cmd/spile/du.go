@@ -38,6 +38,7 @@ entry, the header of the file. A sidecar is a file of its own: its line is not i
 	}
 	in.add(cmd.Flags())
 	in.addTables(cmd.Flags())
+	in.addArtifacts()
 	out.add(cmd.Flags())
 	cmd.Flags().IntVar(&levels, "levels", 1, "show `N` levels below PATH")
 	return cmd
@@ -71,6 +72,9 @@ func (e *env) du(ctx context.Context, args []string, levels int, in *sourceFlags
 	defer d.Close()
 	if d.table != nil {
 		return e.tableDu(d.table, textOf(args), out)
+	}
+	if d.artifact != nil {
+		return e.artifactDu(ctx, d.artifact, textOf(args), levels, out)
 	}
 	r, err := d.usage(ctx, n, path, levels)
 	if err != nil {

@@ -41,6 +41,7 @@ column goes by the name that --schema gives it, or by its tag. Of a column only 
 	}
 	in.add(cmd.Flags())
 	in.addTables(cmd.Flags())
+	in.addArtifacts()
 	out.add(cmd.Flags())
 	return cmd
 }
@@ -71,6 +72,10 @@ func (e *env) printValues(ctx context.Context, file string, paths []string, in *
 		return e.tableCat(ctx, d.table, out)
 	case d.table != nil:
 		return e.tableGet(ctx, d.table, paths, out)
+	case d.artifact != nil && paths == nil:
+		return e.artifactCat(ctx, d.artifact, out)
+	case d.artifact != nil:
+		return e.artifactGet(ctx, d.artifact, paths, out)
 	case paths == nil:
 		paths = []string{""}
 	}
@@ -133,14 +138,14 @@ func textOf(args []string) string {
 	return args[1]
 }
 
-// node opens what the arguments FILE [PATH] name. The caller closes the document. Of a table there is no node.
+// node opens what the arguments FILE [PATH] name. The caller closes the document. Of a table and an artifact there is no node.
 func (e *env) node(ctx context.Context, args []string, in *sourceFlags) (msglc.Path, *document, msglc.Node, error) {
 	path, err := optionalPath(args)
 	if err != nil {
 		return nil, nil, msglc.Node{}, err
 	}
 	d, err := e.open(ctx, args[0], in)
-	if err != nil || d.table != nil {
+	if err != nil || d.table != nil || d.artifact != nil {
 		return path, d, msglc.Node{}, err
 	}
 	n, err := d.Find(ctx, path)

@@ -27,6 +27,7 @@ value is. It reads the beginning of the file and of the table of contents.`,
 	}
 	in.add(cmd.Flags())
 	in.addTables(cmd.Flags())
+	in.addArtifacts()
 	in.tables.keyless = true
 	out.add(cmd.Flags())
 	return cmd
@@ -63,6 +64,9 @@ func (e *env) info(ctx context.Context, file string, in *sourceFlags, out *table
 	defer d.Close()
 	if d.table != nil {
 		return e.tableInfo(d.table, out)
+	}
+	if d.artifact != nil {
+		return e.artifactInfo(ctx, d, out)
 	}
 	r, err := d.report(ctx, int64(in.offset))
 	if err != nil {

@@ -34,6 +34,7 @@ those of its CBOR form.
 	}
 	in.add(cmd.Flags())
 	in.addTables(cmd.Flags())
+	in.addArtifacts()
 	out.add(cmd.Flags())
 	return cmd
 }
@@ -55,6 +56,9 @@ func (e *env) ls(ctx context.Context, args []string, in *sourceFlags, out *table
 	defer d.Close()
 	if d.table != nil {
 		return e.tableLs(d.table, textOf(args), out)
+	}
+	if d.artifact != nil {
+		return e.artifactLs(ctx, d.artifact, textOf(args), out)
 	}
 	list := &jsonArray{e: e, pretty: out.pretty}
 	print := func(row *lsRow) error {

@@ -213,6 +213,7 @@ func verbGroups() []verbGroup {
 		{"Reading:", verbs{newInfo, newLs, newGet, newCat, newDu, newVerify, newToc, newQuery}},
 		{"Writing:", verbs{newPack, newIndex, newUnpack, newCombine, newExtract, newRepair, newSalvage}},
 		{"Tables:", verbs{newTable}},
+		{"Series:", verbs{newSeries}},
 		{learning, verbs{newDemo, newCompletion, newMan, newVersion}},
 	}
 }
