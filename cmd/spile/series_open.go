@@ -87,7 +87,7 @@ func (d *document) openSeries(ctx context.Context, obj source.Object, e *env, f 
 	switch {
 	case err != nil:
 		return err
-	case len(head) > 0 && (head[0] == '{' || head[0] <= ' ') && f.offset == 0: // --format says so
+	case len(head) > 0 && strings.IndexByte("{ \t\r\n\xef", head[0]) >= 0 && f.offset == 0: // --format says so
 		return d.openManifest(ctx, obj, e, f)
 	}
 	return d.openPart(ctx, obj, e, f)
