@@ -48,11 +48,6 @@ type Column struct {
 	Min, Max string
 }
 
-// Known reports whether the values can be decoded.
-func (c *Column) Known() bool {
-	return payloadRef{Encoding: c.Encoding, Compression: c.Compression}.known()
-}
-
 // NumParts is the number of parts.
 func (a *Artifact) NumParts() int { return len(a.parts) }
 

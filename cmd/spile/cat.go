@@ -17,6 +17,9 @@ func newCat(e *env) *cobra.Command {
 length takes the same memory. It prints a table as JSON Lines, an object for each row, keyed by the names that --schema
 gives, or by the tags; without a schema a datetime is its number.
 
+It prints a series artifact as JSON Lines, too, in the order of tables and TSIDs, with the labels that are not null. Of a
+folder with many artifacts below it prints one behind the other; those that are bad are named, and the exit status is 3.
+
 Integers keep every digit, floats read back to the same bits, bytes are base64url without padding. Where JSON has no
 form for a value, --non-finite, --invalid-utf8, --keys and --dup say what becomes of it; without them it is an error.`,
 		Example:           `  echo '{"runs":[1,2,3]}' | spile pack - -o run.msg && spile cat --pretty run.msg`,

@@ -25,7 +25,9 @@ table, not with the payload. Values without an entry of their own are counted in
 the bytes are those of its CBOR form.
 
 The line (other) is what belongs to none of the values listed: the heads of lists and maps, keys, values without an
-entry, the header of the file. A sidecar is a file of its own: its line is not in the total.`,
+entry, the header of the file. A sidecar is a file of its own: its line is not in the total.
+
+Of a series artifact, a part, a leaf or a block it shows the bytes by what is below and then, once more, by column.`,
 		Example:           `  seq 100000 | paste -sd, | sed 's/.*/{"runs":[&],"seed":42}/' | spile pack - -o run.msg && spile du run.msg`,
 		Args:              arguments(1, 2),
 		ValidArgsFunction: completePath(e, &in),

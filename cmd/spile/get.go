@@ -26,6 +26,9 @@ before it are printed, and the exit status is 1.
 In a table a path is a row, 17 or -1, a cell, 17/label, a column, */label, or a slice of rows, 10:20 or 10:20/label. A
 column goes by the name that --schema gives it, or by its tag. Of a column only its own bytes are read.
 
+In a series artifact a path is a series, 1025/10, which is TABLE/TSID; a label of it, 1025/10/host; all series of a
+table, 1025; those of a part, a leaf or a block, as ls names them; or a label of all series, */host.
+
 ` + pathHelp,
 		Example: `  echo '{"runs":[{"energy":-1.5},{"energy":-2.5}]}' | spile get - runs/-1/energy`,
 		Args: func(cmd *cobra.Command, args []string) error {

@@ -17,7 +17,8 @@ func newInfo(e *env) *cobra.Command {
 		Use:   "info FILE [flags]",
 		Short: "Print what a file is: format, codec, layout, counts",
 		Long: `Info prints the format of a file, its codec and magic, where payload and table of contents lie, and what the root
-value is. It reads the beginning of the file and of the table of contents.`,
+value is. It reads the beginning of the file and of the table of contents. Of a series artifact, named by its folder or
+its manifest, it prints region, generation, parts, series, tags and bucket, from the manifest alone.`,
 		Example:           `  echo '{"runs":[1,2,3]}' | spile pack - -o run.msg && spile info run.msg`,
 		Args:              arguments(1, 1),
 		ValidArgsFunction: completeFiles(1),

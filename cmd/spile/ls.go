@@ -24,6 +24,9 @@ func newLs(e *env) *cobra.Command {
 a path that get takes. Of a value that has no children it prints the value's own line. Of a JSON file the bytes are
 those of its CBOR form.
 
+Of a series artifact it lists the parts; part-0 are the leaves of a part, part-0/2 the blocks of a leaf, part-0/2/7 the
+columns of a block, with their least and greatest values.
+
 ` + pathHelp,
 		Example:           `  echo '{"runs":[{"energy":-1.5},{"energy":-2.5}]}' | spile ls - runs`,
 		Args:              arguments(1, 2),

@@ -184,7 +184,7 @@ func (a *artifact) options() *series.Options {
 
 // artifactsBelow lists the folders of artifacts below a folder, in the order of their names.
 func artifactsBelow(root string) (dirs []string) {
-	filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+	filepath.WalkDir(root+string(filepath.Separator), func(path string, d fs.DirEntry, err error) error { // which follows a link
 		if err == nil && d.Name() == series.ManifestName && !d.IsDir() {
 			dirs = append(dirs, filepath.Dir(path))
 		}

@@ -24,7 +24,11 @@ value. With --deep it decodes the payload as well and compares it with the table
 a line for each finding: file, document path, what is wrong, byte offset. It goes on behind a bad file.
 
 The exit status is 0 when there is no finding. What is odd and yet no fault, such as a binary that looks like a Python
-pickle, is a line on standard error.`,
+pickle, is a line on standard error.
+
+Of a series artifact it checks the manifest, the frames and the pages of all parts, with --deep every column, too; a
+finding has its class and the number of its check in docs/format/series.md. A folder stands for all artifacts below it. A
+column that no known codec reads is told, and the exit status is 3 when there is nothing worse.`,
 		Example:           `  echo '{"runs":[1,2,3]}' | spile pack - -o run.msg && spile verify --deep run.msg`,
 		Args:              arguments(1, -1),
 		ValidArgsFunction: completeFiles(-1),
