@@ -147,8 +147,12 @@ func (b *seriesBuild) run(ctx context.Context, input string) error {
 	if err := w.Close(); err != nil {
 		return named(err, target.Dir())
 	}
-	if n := w.Conflicts(); n > 0 {
-		b.say("%s: %d lines have other labels than the first line of their series, whose labels were kept", obj.Name(), n)
+	switch n := w.Conflicts(); n {
+	case 0:
+	case 1:
+		b.say("%s: 1 line has other labels than the first line of its series, whose labels were kept", obj.Name())
+	default:
+		b.say("%s: %d lines have other labels than the first lines of their series, whose labels were kept", obj.Name(), n)
 	}
 	return nil
 }

@@ -62,8 +62,8 @@ func (e *env) openFolder(ctx context.Context, dir string, f *sourceFlags) (*docu
 	path := filepath.Join(dir, series.ManifestName)
 	obj, err := openPath(ctx, path, f)
 	if errors.Is(err, fs.ErrNotExist) {
-		if below := artifactsBelow(dir); len(below) > 0 {
-			return nil, fault.New(fault.Invalid, "", "holds %d artifacts below it; name one, as %s", len(below), below[0]).In(dir)
+		if below, _ := filepath.Glob(filepath.Join(globText(dir), "*", "series", "*", series.ManifestName)); len(below) > 0 {
+			return nil, fault.New(fault.Invalid, "", "is a folder of artifacts; name one, as %s", filepath.Dir(below[0])).In(dir)
 		}
 		return nil, fault.New(fault.Invalid, "", "is a folder without %s; the folder of a series artifact has one", series.ManifestName).In(dir)
 	}
@@ -193,6 +193,11 @@ func artifactsBelow(root string) (dirs []string) {
 	return dirs
 }
 
+// globText is a path as a pattern that takes it alone.
+func globText(path string) string {
+	return strings.NewReplacer(`*`, `[*]`, `?`, `[?]`, `[`, `[[]`).Replace(path)
+}
+
 // isManifest reports whether JSON text is an object whose member "format" is that of artifacts, as far as its first 64 KiB
 // tell.
 func isManifest(ctx context.Context, obj source.Object) (bool, error) {
@@ -238,7 +243,7 @@ const (
 	rowCountColumn = "__series_row_count"
 )
 
-// partSteps are the steps of a path that names a part.
+// partStep reads the step of a path that names a part.
 func partStep(step string) (int, bool) {
 	text, ok := strings.CutPrefix(step, "part-")
 	if !ok {

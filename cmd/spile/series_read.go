@@ -106,7 +106,7 @@ func (e *env) artifactInfo(ctx context.Context, d *document, out *tableFlags) er
 	row("version", "%d", r.Version)
 	row("size", "%d", r.Size)
 	if m == nil {
-		row("part", "alone: region, generation and bucket stand in the manifest")
+		row("manifest", "none, this is a part alone")
 	} else {
 		row("region", "%d", *r.Region)
 		row("generation", "%s", r.Generation)
