@@ -37,6 +37,7 @@ form for a value, --non-finite, --invalid-utf8, --keys and --dup say what become
 	in.add(cmd.Flags())
 	in.addTables(cmd.Flags())
 	in.addArtifacts()
+	in.artifacts.once = true
 	out.add(cmd.Flags())
 	cmd.Flags().BoolVar(&strict, "strict", false, "fail at the first bad artifact of many, instead of naming it and passing to the next")
 	return cmd

@@ -33,6 +33,7 @@ type artifact struct {
 // artifactInFlags say how artifacts are read. Verbs that read none do not have them.
 type artifactInFlags struct {
 	closed bool // set by verbs that want to know where the artifact is, not what is in it
+	once   bool // set by verbs that read everything once, and need no cache
 }
 
 // addArtifacts says that the verb reads series artifacts as well.
@@ -110,7 +111,7 @@ func (d *document) openManifest(ctx context.Context, obj source.Object, e *env, 
 			obj = unclosed{obj} // whoever opened it closes it after an error
 		}
 		return obj, err
-	}, a.options())
+	}, a.readOptions())
 	if err == nil {
 		obj.Close()
 	}
@@ -158,6 +159,18 @@ func (a *artifact) open(ctx context.Context, name string) (source.Object, error)
 		return nil, err
 	}
 	return a.e.metered(obj), nil
+}
+
+// readOptions are options with the cache that the verb has use for.
+func (a *artifact) readOptions() *series.Options {
+	o := a.options()
+	if a.in.artifacts.once {
+		if o == nil {
+			o = &series.Options{}
+		}
+		o.CacheBytes = -1
+	}
+	return o
 }
 
 // options say what is known of an artifact from the path of its folder, where that is <region>/series/<generation>.
