@@ -2,6 +2,7 @@ package series
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"sync"
@@ -273,6 +274,9 @@ func (p *part) leaf(ctx context.Context, i int) ([]block, error) {
 	}
 	blocks, err := parseLeaf(page, p.frame, ref, p.a.tags, p.a.manifest != nil)
 	if err != nil {
+		if f, ok := errors.AsType[*fault.Error](err); ok && f.Where != "" { // a block of it
+			f.Where = leafPlace(i) + ", " + f.Where
+		}
 		return nil, fault.Locate(err, p.obj.Name(), leafPlace(i), 0)
 	}
 	if c := p.a.cache; c != nil {

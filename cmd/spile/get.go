@@ -26,6 +26,9 @@ before it are printed, and the exit status is 1.
 In a table a path is a row, 17 or -1, a cell, 17/label, a column, */label, or a slice of rows, 10:20 or 10:20/label. A
 column goes by the name that --schema gives it, or by its tag. Of a column only its own bytes are read.
 
+In a series artifact a path is a series, 1025/10, which is TABLE/TSID; a label of it, 1025/10/host; all series of a
+table, 1025; those of a part, a leaf or a block, as ls names them; or a label of all series, */host.
+
 ` + pathHelp,
 		Example: `  echo '{"runs":[{"energy":-1.5},{"energy":-2.5}]}' | spile get - runs/-1/energy`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -41,6 +44,7 @@ column goes by the name that --schema gives it, or by its tag. Of a column only 
 	}
 	in.add(cmd.Flags())
 	in.addTables(cmd.Flags())
+	in.addArtifacts()
 	out.add(cmd.Flags())
 	return cmd
 }
@@ -71,6 +75,10 @@ func (e *env) printValues(ctx context.Context, file string, paths []string, in *
 		return e.tableCat(ctx, d.table, out)
 	case d.table != nil:
 		return e.tableGet(ctx, d.table, paths, out)
+	case d.artifact != nil && paths == nil:
+		return e.artifactCat(ctx, d.artifact, out)
+	case d.artifact != nil:
+		return e.artifactGet(ctx, d.artifact, paths, out)
 	case paths == nil:
 		paths = []string{""}
 	}
@@ -133,14 +141,14 @@ func textOf(args []string) string {
 	return args[1]
 }
 
-// node opens what the arguments FILE [PATH] name. The caller closes the document. Of a table there is no node.
+// node opens what the arguments FILE [PATH] name. The caller closes the document. Of a table and an artifact there is no node.
 func (e *env) node(ctx context.Context, args []string, in *sourceFlags) (msglc.Path, *document, msglc.Node, error) {
 	path, err := optionalPath(args)
 	if err != nil {
 		return nil, nil, msglc.Node{}, err
 	}
 	d, err := e.open(ctx, args[0], in)
-	if err != nil || d.table != nil {
+	if err != nil || d.table != nil || d.artifact != nil {
 		return path, d, msglc.Node{}, err
 	}
 	n, err := d.Find(ctx, path)

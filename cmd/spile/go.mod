@@ -2,14 +2,16 @@ module github.com/spilehq/spile/cmd/spile
 
 go 1.26.7
 
-require github.com/spilehq/spile v0.0.0
+require (
+	github.com/go-json-experiment/json v1.27.2
+	github.com/spilehq/spile v0.0.0
+)
 
 require (
 	github.com/andybalholm/brotli v1.2.3 // indirect
 	github.com/apache/arrow-go/v18 v18.8.0 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
 	github.com/cpuguy83/go-md2man/v2 v2.0.6 // indirect
-	github.com/go-json-experiment/json v1.27.2 // indirect
 	github.com/goccy/go-json v0.10.6 // indirect
 	github.com/google/flatbuffers v25.12.19+incompatible // indirect
 	github.com/google/uuid v1.6.0 // indirect

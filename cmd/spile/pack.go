@@ -82,7 +82,7 @@ func (e *env) packInput(ctx context.Context, file string, in *sourceFlags) (*doc
 	case d.format == formatJSON || d.format.codec() != 0:
 		obj, err = from(obj, in.offset)
 	default:
-		err = unreadable(d.format)
+		err = fault.New(fault.Invalid, "", "is a %s file, and pack takes documents", d.format)
 	}
 	if err != nil {
 		obj.Close()
