@@ -2,6 +2,7 @@ package series
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"iter"
 	"math"
@@ -105,6 +106,19 @@ func (m *Merger) Overlaps() bool {
 		}
 	}
 	return false
+}
+
+// Generation is one that follows from those of the inputs: a UUID of version 8 made of their hash, so that the same inputs
+// give the same artifact.
+func (m *Merger) Generation() UUID {
+	h := sha256.New()
+	for _, a := range m.inputs {
+		h.Write(a.manifest.Generation[:])
+	}
+	var u UUID
+	copy(u[:], h.Sum(nil))
+	u[6], u[8] = u[6]&0x0f|0x80, u[8]&0x3f|0x80
+	return u
 }
 
 // Manifest is what an artifact of the merged series is built of: the region, the tags, and the bucket from the first start
