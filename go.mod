@@ -14,7 +14,7 @@ require (
 	pgregory.net/rapid v1.3.0
 )
 
-
+require github.com/klauspost/compress v1.20.4
 
 require (
 	github.com/go-json-experiment/json v1.27.2

@@ -1,10 +1,15 @@
 package main
 
-import "github.com/spf13/cobra"
+import (
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+)
 
 func newCat(e *env) *cobra.Command {
 	var in sourceFlags
 	var out jsonFlags
+	strict := false
 	cmd := &cobra.Command{
 		Use:   "cat FILE [flags]",
 		Short: "Print all of a file as JSON",
@@ -13,18 +18,29 @@ length takes the same memory. It prints a table as JSON Lines, an object for eac
 gives, or by the tags; without a schema a datetime is its number. A schema may have wider types than the table, and columns
 that it lacks, which are null or empty.
 
+It prints a series artifact as JSON Lines, too, in the order of tables and TSIDs, with the labels that are not null. Of a
+folder with many artifacts below it prints one behind the other; those that are bad are named, and the exit status is 3.
+
 Integers keep every digit, floats read back to the same bits, bytes are base64url without padding. Where JSON has no
 form for a value, --non-finite, --invalid-utf8, --keys and --dup say what becomes of it; without them it is an error.`,
 		Example:           `  echo '{"runs":[1,2,3]}' | spile pack - -o run.msg && spile cat --pretty run.msg`,
 		Args:              arguments(1, 1),
 		ValidArgsFunction: completeFiles(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if dir, ok := folder(args[0]); ok {
+				if dirs := artifactsBelow(dir); len(dirs) > 0 && dirs[0] != filepath.Clean(dir) {
+					return e.catBelow(cmd.Context(), dirs, &in, &out, strict)
+				}
+			}
 			return e.printValues(cmd.Context(), args[0], nil, &in, &out)
 		},
 	}
 	in.add(cmd.Flags())
 	in.addTables(cmd.Flags())
 	in.tables.addLabels(cmd.Flags())
+	in.addArtifacts()
+	in.artifacts.once = true
 	out.add(cmd.Flags())
+	cmd.Flags().BoolVar(&strict, "strict", false, "fail at the first bad artifact of many, instead of naming it and passing to the next")
 	return cmd
 }

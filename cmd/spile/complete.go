@@ -69,6 +69,9 @@ func (e *env) paths(ctx context.Context, file, word string, in *sourceFlags) []c
 	if d.table != nil {
 		return d.table.paths(word)
 	}
+	if d.artifact != nil {
+		return d.artifact.paths(ctx, word)
+	}
 	if d.Info().TOCSize == 0 && d.size > completeSize {
 		return nil
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io/fs"
 	"iter"
 	"os"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/spilehq/spile/fault"
 	"github.com/spilehq/spile/msglc"
+	"github.com/spilehq/spile/series"
 	"github.com/spilehq/spile/tcb"
 	"github.com/spilehq/spile/value"
 )
@@ -59,6 +61,15 @@ var samples = []sample{{
 		{"get", "--stats", "FILE", "12345/2"},
 		{"get", "--stats", "FILE", "10:15/3"},
 	},
+}, {
+	name:  "hosts",
+	about: "a series artifact of 20,000 series in two tables",
+	make:  makeHosts,
+	shown: [][]string{
+		{"info", "FILE"},
+		{"ls", "FILE", "part-0/0"},
+		{"get", "--stats", "FILE", "1026/7000"},
+	},
 }}
 
 func (e *env) demo(ctx context.Context) error {
@@ -72,11 +83,11 @@ func (e *env) demo(ctx context.Context) error {
 		if err := s.make(ctx, path); err != nil {
 			return err
 		}
-		info, err := os.Stat(path)
+		size, err := sizeOf(path)
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(e.out, "# %s: %s, %d bytes\n", s.name, s.about, info.Size())
+		fmt.Fprintf(e.out, "# %s: %s, %d bytes\n", s.name, s.about, size)
 		for _, line := range s.shown {
 			if err := e.show(ctx, line, s.name, path); err != nil {
 				return err
@@ -84,6 +95,21 @@ func (e *env) demo(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// sizeOf is the size of a file, or of the files in a folder.
+func sizeOf(path string) (n int64, err error) {
+	err = filepath.WalkDir(path, func(_ string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		info, err := d.Info()
+		if err == nil {
+			n += info.Size()
+		}
+		return err
+	})
+	return n, err
 }
 
 // show runs a command line and prints it with what it says.
@@ -162,4 +188,41 @@ func makeItems(ctx context.Context, path string) error {
 		return fault.New(nil, "", "").In(path).Because(bare(err))
 	}
 	return ctx.Err()
+}
+
+// makeHosts writes the sample artifact, and moves it to path: its place in an index store is of no interest here.
+func makeHosts(ctx context.Context, path string) error {
+	meta := &series.Manifest{
+		RegionID: 1024<<32 + 1, Generation: series.UUID{0x6f, 0x1c, 0x1f, 0x5e, 0x3b, 0x0a, 0x4c, 0x52, 0x9d, 0x6e, 0x0a, 0x1b, 0x2c, 0x3d, 0x4e, 0x5f},
+		Tags: []series.Tag{{ColumnID: 5, Name: "host"}, {ColumnID: 6, Name: "zone"}, {ColumnID: 7, Name: "device"}},
+		Coverage: series.Coverage{
+			BucketStart: &series.Timestamp{Value: 1767225600, Unit: "Second"}, BucketEnd: &series.Timestamp{Value: 1767312000, Unit: "Second"},
+		},
+	}
+	root, err := os.MkdirTemp(filepath.Dir(path), "store-*")
+	if err != nil {
+		return fault.New(nil, "", "temporary folder").Because(bare(err))
+	}
+	defer os.RemoveAll(root)
+	target := series.NewFolderTarget(root, meta.RegionID, meta.Generation)
+	w, err := series.NewWriter(ctx, target, meta, &series.WriteOptions{Zstd: true})
+	if err != nil {
+		return err
+	}
+	defer w.Abort()
+	for i := range 20_000 {
+		r := series.Record{ID: series.ID{Table: uint32(1025 + i/10_000), TSID: uint64(i % 10_000)}, RowCount: uint64(60 + i%7), Labels: []series.Label{
+			{Name: "host", Value: fmt.Sprintf("web-%04d", i%10_000/4)}, {Name: "zone", Value: fmt.Sprintf("zone-%d", i%3)},
+		}}
+		if i >= 10_000 {
+			r.Labels = append(r.Labels, series.Label{Name: "device", Value: fmt.Sprintf("sd%c", 'a'+i%4)})
+		}
+		if err := w.Add(r); err != nil {
+			return err
+		}
+	}
+	if err := w.Close(); err != nil {
+		return err
+	}
+	return os.Rename(target.Dir(), path)
 }

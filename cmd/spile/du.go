@@ -25,7 +25,10 @@ table, not with the payload. Values without an entry of their own are counted in
 the bytes are those of its CBOR form.
 
 The line (other) is what belongs to none of the values listed: the heads of lists and maps, keys, values without an
-entry, the header of the file. Of a table the bytes are those of its columns. A sidecar is a file of its own: its line is not in the total.`,
+entry, the header of the file. Of a table the bytes are those of its columns. A sidecar is a file of its own: its line is
+not in the total.
+
+Of a series artifact, a part, a leaf or a block it shows the bytes by what is below and then, once more, by column.`,
 		Example:           `  seq 100000 | paste -sd, | sed 's/.*/{"runs":[&],"seed":42}/' | spile pack - -o run.msg && spile du run.msg`,
 		Args:              arguments(1, 2),
 		ValidArgsFunction: completePath(e, &in),
@@ -38,6 +41,7 @@ entry, the header of the file. Of a table the bytes are those of its columns. A 
 	}
 	in.add(cmd.Flags())
 	in.addTables(cmd.Flags())
+	in.addArtifacts()
 	out.add(cmd.Flags())
 	cmd.Flags().IntVar(&levels, "levels", 1, "show `N` levels below PATH")
 	return cmd
@@ -71,6 +75,9 @@ func (e *env) du(ctx context.Context, args []string, levels int, in *sourceFlags
 	defer d.Close()
 	if d.table != nil {
 		return e.tableDu(d.table, textOf(args), out)
+	}
+	if d.artifact != nil {
+		return e.artifactDu(ctx, d.artifact, textOf(args), levels, out)
 	}
 	r, err := d.usage(ctx, n, path, levels)
 	if err != nil {

@@ -111,7 +111,8 @@ type sourceFlags struct {
 	depth  int
 	mmap   bool
 
-	tables    *tableInFlags // how tables are read, nil for verbs that read none
+	tables    *tableInFlags    // how tables are read, nil for verbs that read none
+	artifacts *artifactInFlags // how series artifacts are read, nil for verbs that read none
 	noSidecar bool
 
 	lossless    bool           // set by verbs that have the flag: a JSON file whose numbers cannot be kept is an error
@@ -120,7 +121,7 @@ type sourceFlags struct {
 }
 
 func (f *sourceFlags) add(flags *pflag.FlagSet) {
-	flags.Var(&choice[format]{&f.format, formatNames, allFormats}, "format", "the format of FILE, found from its content otherwise; tcb is a table, series an artifact, which this version does not read yet")
+	flags.Var(&choice[format]{&f.format, formatNames, allFormats}, "format", "the format of FILE, found from its content otherwise; tcb is a table, series an artifact")
 	flags.Var(&f.magic, "magic", "the magic of documents, 1 to 30 bytes (msglc-2024)")
 	flags.Var(&f.offset, "offset", "where the document starts in FILE, in bytes")
 	flags.IntVar(&f.depth, "depth", value.DefaultDepth, "how deep lists, maps and tags may be nested, `N` levels, 10000 at most")

@@ -27,6 +27,9 @@ In a table a path is a row, 17 or -1, a cell, 17/label, a column, */label, or a 
 column goes by the name that --schema gives it, or by its tag. An element of an array is 17/drops/0; */drops/0 is that of
 every row, null where there is none. Of a column only its own bytes are read.
 
+In a series artifact a path is a series, 1025/10, which is TABLE/TSID; a label of it, 1025/10/host; all series of a
+table, 1025; those of a part, a leaf or a block, as ls names them; or a label of all series, */host.
+
 ` + pathHelp,
 		Example: `  echo '{"runs":[{"energy":-1.5},{"energy":-2.5}]}' | spile get - runs/-1/energy`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -43,6 +46,7 @@ every row, null where there is none. Of a column only its own bytes are read.
 	in.add(cmd.Flags())
 	in.addTables(cmd.Flags())
 	in.tables.addLabels(cmd.Flags())
+	in.addArtifacts()
 	out.add(cmd.Flags())
 	return cmd
 }
@@ -74,6 +78,10 @@ func (e *env) printValues(ctx context.Context, file string, paths []string, in *
 		return e.tableCat(ctx, d.table, out)
 	case d.table != nil:
 		return e.tableGet(ctx, d.table, paths, out)
+	case d.artifact != nil && paths == nil:
+		return e.artifactCat(ctx, d.artifact, out)
+	case d.artifact != nil:
+		return e.artifactGet(ctx, d.artifact, paths, out)
 	case paths == nil:
 		paths = []string{""}
 	}
@@ -139,7 +147,7 @@ func textOf(args []string) string {
 	return args[1]
 }
 
-// node opens what the arguments FILE [PATH] name. The caller closes the document. Of a table there is no node.
+// node opens what the arguments FILE [PATH] name. The caller closes the document. Of a table and an artifact there is no node.
 func (e *env) node(ctx context.Context, args []string, in *sourceFlags) (msglc.Path, *document, msglc.Node, error) {
 	path, err := optionalPath(args)
 	if err != nil {
@@ -149,7 +157,7 @@ func (e *env) node(ctx context.Context, args []string, in *sourceFlags) (msglc.P
 	if err != nil {
 		return nil, nil, msglc.Node{}, err
 	}
-	if d.table != nil {
+	if d.table != nil || d.artifact != nil {
 		return path, d, msglc.Node{}, nil
 	}
 	if err := in.tables.unused(d); err != nil {

@@ -109,8 +109,8 @@ func (e *env) plainInput(ctx context.Context, obj source.Object, in *sourceFlags
 		}
 	}
 	switch c := f.codec(); {
-	case f == formatTCB:
-		return nil, named(unreadable(f), obj.Name())
+	case f == formatTCB || f == formatSeries:
+		return nil, named(notDocument(f), obj.Name())
 	case c == 0 && f == formatMsglc:
 		return nil, fault.New(fault.Invalid, "", "has a table of contents already; pack or repair makes a new one").In(obj.Name())
 	case c == 0:

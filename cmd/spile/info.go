@@ -18,7 +18,8 @@ func newInfo(e *env) *cobra.Command {
 		Short: "Print what a file is: format, codec, layout, counts",
 		Long: `Info prints the format of a file, its codec and magic, where payload and table of contents lie, and what the root
 value is. It reads the beginning of the file and of the table of contents. Of a table it prints rows and columns, and whether
-it is encrypted and signed; with the MAC key it checks the MAC.`,
+it is encrypted and signed; with the MAC key it checks the MAC. Of a series artifact, named by its folder or its manifest, it
+prints region, generation, parts, series, tags and bucket, from the manifest alone.`,
 		Example:           `  echo '{"runs":[1,2,3]}' | spile pack - -o run.msg && spile info run.msg`,
 		Args:              arguments(1, 1),
 		ValidArgsFunction: completeFiles(1),
@@ -28,6 +29,7 @@ it is encrypted and signed; with the MAC key it checks the MAC.`,
 	}
 	in.add(cmd.Flags())
 	in.addTables(cmd.Flags())
+	in.addArtifacts()
 	in.tables.keyless = true
 	out.add(cmd.Flags())
 	return cmd
@@ -64,6 +66,9 @@ func (e *env) info(ctx context.Context, file string, in *sourceFlags, out *table
 	defer d.Close()
 	if d.table != nil {
 		return e.tableInfo(d.table, out)
+	}
+	if d.artifact != nil {
+		return e.artifactInfo(ctx, d, out)
 	}
 	if err := in.tables.unused(d); err != nil {
 		return err

@@ -24,7 +24,9 @@ func newLs(e *env) *cobra.Command {
 a path that get takes. Of a value that has no children it prints the value's own line. Of a JSON file the bytes are
 those of its CBOR form.
 
-Of a table it lists the columns, with type, stored bytes and encoding, by the names of --schema or by their tags.
+Of a table it lists the columns, with type, stored bytes and encoding, by the names of --schema or by their tags. Of a
+series artifact it lists the parts; part-0 are the leaves of a part, part-0/2 the blocks of a leaf, part-0/2/7 the columns
+of a block, with their least and greatest values.
 
 ` + pathHelp,
 		Example:           `  echo '{"runs":[{"energy":-1.5},{"energy":-2.5}]}' | spile ls - runs`,
@@ -36,6 +38,7 @@ Of a table it lists the columns, with type, stored bytes and encoding, by the na
 	}
 	in.add(cmd.Flags())
 	in.addTables(cmd.Flags())
+	in.addArtifacts()
 	out.add(cmd.Flags())
 	return cmd
 }
@@ -57,6 +60,9 @@ func (e *env) ls(ctx context.Context, args []string, in *sourceFlags, out *table
 	defer d.Close()
 	if d.table != nil {
 		return e.tableLs(d.table, textOf(args), out)
+	}
+	if d.artifact != nil {
+		return e.artifactLs(ctx, d.artifact, textOf(args), out)
 	}
 	list := &jsonArray{e: e, pretty: out.pretty}
 	print := func(row *lsRow) error {

@@ -76,6 +76,7 @@ var manFlag = regexp.MustCompile(`(?m)^((?:\\fB-\w\\fP, )?\\fB--([\w-]+)\\fP).*$
 func manPage(cmd *cobra.Command) ([]byte, error) {
 	cmd.InitDefaultHelpFlag()
 	cmd.DisableAutoGenTag = true // it holds the date
+	cmd.Long = unmarked.Replace(cmd.Long)
 	words := make(map[string]string)
 	describe := func(f *pflag.Flag) {
 		word, usage := pflag.UnquoteUsage(f)
@@ -84,6 +85,7 @@ func manPage(cmd *cobra.Command) ([]byte, error) {
 		if word != "" && f.DefValue != "" && f.DefValue != "0" && f.DefValue != "[]" { // as the help text has it
 			f.Usage += " (default " + f.DefValue + ")"
 		}
+		f.Usage = unmarked.Replace(f.Usage)
 	}
 	cmd.NonInheritedFlags().VisitAll(describe)
 	cmd.InheritedFlags().VisitAll(describe)
@@ -104,6 +106,9 @@ func manPage(cmd *cobra.Command) ([]byte, error) {
 	}
 	return text, nil
 }
+
+// unmarked keeps what is Markdown to the maker of man pages, and text to the reader of help.
+var unmarked = strings.NewReplacer("<", `\<`, "__", `\_\_`)
 
 // manTerm is a flag or a verb with what it does on the next line, as cobra writes it: as paragraphs that run together.
 var manTerm = regexp.MustCompile(`(?m)^(?:\.PP\n)?(\\fB.*)\n\t(.*)$`)

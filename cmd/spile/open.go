@@ -19,13 +19,14 @@ import (
 
 // document is a FILE argument, opened to be read as a document.
 //
-// Or it is a table, for the verbs that read tables; then it has no reader of documents.
+// Or it is a table or a series artifact, for the verbs that read these; then it has no reader of documents.
 type document struct {
 	*msglc.Reader
-	table  *table
-	name   string
-	size   int64 // of the file
-	format format
+	table    *table
+	artifact *artifact
+	name     string
+	size     int64 // of the file
+	format   format
 }
 
 // open opens what a FILE argument names. A MessagePack or CBOR file is read by the sidecar beside it, where there is
@@ -33,6 +34,9 @@ type document struct {
 func (e *env) open(ctx context.Context, arg string, f *sourceFlags) (*document, error) {
 	if err := f.check(); err != nil {
 		return nil, err
+	}
+	if dir, ok := folder(arg); ok {
+		return e.openFolder(ctx, dir, f)
 	}
 	obj, err := e.object(ctx, arg, f)
 	if err != nil {
@@ -66,6 +70,8 @@ func openDocument(ctx context.Context, obj source.Object, e *env, f *sourceFlags
 		return d, err
 	case formatTCB:
 		return d, d.openTable(ctx, obj, e, f)
+	case formatSeries:
+		return d, d.openSeries(ctx, obj, e, f)
 	}
 	if d.format == anyFormat {
 		json, err := isJSONFile(ctx, obj, int64(f.offset))
@@ -100,6 +106,14 @@ func openDocument(ctx context.Context, obj source.Object, e *env, f *sourceFlags
 			return nil, err
 		}
 	}
+	if d.format == formatJSON && f.format == anyFormat && f.artifacts != nil && f.offset == 0 {
+		if yes, err := isManifest(ctx, obj); err != nil {
+			return nil, err
+		} else if yes {
+			d.format = formatSeries
+			return d, d.openManifest(ctx, obj, e, f)
+		}
+	}
 	if obj, err = from(obj, f.offset); err != nil {
 		return nil, err
 	}
@@ -108,16 +122,23 @@ func openDocument(ctx context.Context, obj source.Object, e *env, f *sourceFlags
 		d.Reader, err = msglc.OpenRaw(ctx, obj, d.format.codec(), f.options())
 	case formatJSON:
 		d.Reader, err = e.openJSON(ctx, obj, f)
-	default:
-		err = unreadable(d.format)
 	}
 	return d, err
+}
+
+// notDocument is the error of verbs that take documents, for a file that is none.
+func notDocument(f format) error {
+	what := "is a table (tcb)"
+	if f == formatSeries {
+		what = "is of a series artifact"
+	}
+	return fault.New(fault.Invalid, "", "%s, and this verb takes documents", what)
 }
 
 // openTable opens a document that is a table.
 func (d *document) openTable(ctx context.Context, obj source.Object, e *env, f *sourceFlags) error {
 	if f.tables == nil {
-		return unreadable(formatTCB)
+		return notDocument(formatTCB)
 	}
 	obj, err := from(obj, f.offset)
 	if err == nil {
@@ -128,17 +149,13 @@ func (d *document) openTable(ctx context.Context, obj source.Object, e *env, f *
 
 // Close closes what was opened.
 func (d *document) Close() error {
-	if d.table != nil {
+	switch {
+	case d.table != nil:
 		return d.table.Close()
+	case d.artifact != nil:
+		return d.artifact.Close()
 	}
 	return d.Reader.Close()
-}
-
-func unreadable(f format) error {
-	if f == formatTCB {
-		return fault.New(fault.Invalid, "", "is a table (tcb), and this verb takes documents")
-	}
-	return fault.New(fault.UnsupportedVersion, "", "is a %s file, which this version does not read yet", f)
 }
 
 // from is what lies in obj from the offset on.
@@ -260,7 +277,7 @@ func openPath(ctx context.Context, path string, f *sourceFlags) (source.Object, 
 	info, err := os.Stat(path)
 	switch {
 	case err == nil && info.IsDir():
-		return nil, fault.New(fault.Invalid, "", "is a folder; series artifacts are not read by this version yet").In(path)
+		return nil, fault.New(fault.Invalid, "", "is a folder, and a file belongs there").In(path)
 	case err == nil && info.Mode()&fs.ModeNamedPipe != 0:
 		return spoolPipe(ctx, path)
 	case f.mmap:

@@ -83,7 +83,7 @@ func (e *env) packInput(ctx context.Context, file string, in *sourceFlags) (*doc
 	case d.format == formatJSON || d.format.codec() != 0:
 		obj, err = from(obj, in.offset)
 	default:
-		err = unreadable(d.format)
+		err = notDocument(d.format)
 	}
 	if err != nil {
 		obj.Close()

@@ -70,7 +70,7 @@ func newRoot(e *env) *cobra.Command {
 and shows where their bytes are.
 
 A document is an msglc file: MessagePack or CBOR with a table of contents behind it. Plain MessagePack, CBOR and JSON
-files are read as well, by a scan. The format is found from the content, never from the name. A file argument is a
+files are read as well, by a scan. Tables (tcb) and series artifacts are read by the same verbs. The format is found from the content, never from the name. A file argument is a
 path, a file:// URL, or - for standard input.
 
 The output that -o names appears when it is complete, in place of what was there under that name; when a verb fails,
@@ -213,6 +213,7 @@ func verbGroups() []verbGroup {
 		{"Reading:", verbs{newInfo, newLs, newGet, newCat, newDu, newVerify, newToc, newQuery}},
 		{"Writing:", verbs{newPack, newIndex, newUnpack, newCombine, newExtract, newRepair, newSalvage}},
 		{"Tables:", verbs{newTable}},
+		{"Series:", verbs{newSeries}},
 		{learning, verbs{newDemo, newCompletion, newMan, newVersion}},
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,7 +27,11 @@ Of a table it checks the header, the descriptors and the MAC, and with --deep ev
 the file is not what the schema takes, and which numbers of an enumeration have no label.
 
 The exit status is 0 when there is no finding. What is odd and yet no fault, such as a binary that looks like a Python
-pickle, is a line on standard error.`,
+pickle, is a line on standard error.
+
+Of a series artifact it checks the manifest, the frames and the pages of all parts, with --deep every column, too; a
+finding has its class and the number of its check in docs/format/series.md. A folder stands for all artifacts below it. A
+column that no known codec reads is told, and the exit status is 3 when there is nothing worse.`,
 		Example:           `  echo '{"runs":[1,2,3]}' | spile pack - -o run.msg && spile verify --deep run.msg`,
 		Args:              arguments(1, -1),
 		ValidArgsFunction: completeFiles(-1),
@@ -36,6 +41,8 @@ pickle, is a line on standard error.`,
 	}
 	in.add(cmd.Flags())
 	in.addTables(cmd.Flags())
+	in.addArtifacts()
+	in.artifacts.closed = true
 	out.add(cmd.Flags())
 	cmd.Flags().BoolVar(&out.deep, "deep", false, "decode everything and compare it with the table of contents")
 	return cmd
@@ -55,16 +62,21 @@ type verifyReport struct {
 }
 
 type finding struct {
+	Object string `json:"object,omitempty"` // of an artifact, the file of it
 	Where  string `json:"where,omitempty"`
 	Offset *int64 `json:"offset,omitempty"`
 	Class  string `json:"class"`
+	Check  int    `json:"check,omitempty"` // of an artifact, the number of the check
 	Msg    string `json:"msg"`
 }
 
 func (f finding) line(file string) string {
-	parts := []string{fault.OneLine(file)}
+	parts := []string{fault.OneLine(cmp.Or(f.Object, file))}
 	if f.Where != "" {
 		parts = append(parts, fault.OneLine(f.Where))
+	}
+	if f.Check > 0 {
+		parts = append(parts, fmt.Sprintf("%s, check %d", f.Class, f.Check))
 	}
 	line := strings.Join(append(parts, f.Msg), ": ")
 	if f.Offset != nil {
@@ -77,6 +89,7 @@ func (e *env) verify(ctx context.Context, files []string, in *sourceFlags, out *
 	if err := in.check(); err != nil {
 		return err
 	}
+	files = verified(files)
 	reports := make([]verifyReport, 0, len(files))
 	findings, bad := 0, 0
 	var failed error // the gravest of the errors that are no findings
@@ -141,6 +154,9 @@ func (e *env) verifyFile(ctx context.Context, file string, in *sourceFlags, out 
 	}
 	defer d.Close()
 	defer e.progress(ctx, "verify")()
+	if d.artifact != nil {
+		return e.artifactVerify(ctx, d.artifact, out.deep, findings, report)
+	}
 	if d.table != nil {
 		return named(e.tableVerify(ctx, d.table, out.deep, found), file)
 	}

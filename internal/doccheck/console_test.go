@@ -14,7 +14,7 @@ import (
 
 // consolePages are the pages whose console blocks are run: what stands behind "$ " is given to the shell, in one folder
 // for each page, and the output must be what stands below.
-var consolePages = []string{"README.md", "docs/guides/documents.md", "docs/guides/tables.md", "docs/guides/evolution.md"}
+var consolePages = []string{"README.md", "docs/guides/documents.md", "docs/guides/tables.md", "docs/guides/evolution.md", "docs/guides/series.md"}
 
 var (
 	consoleBlock = regexp.MustCompile("(?ms)^```console\n(.*?)^```$")

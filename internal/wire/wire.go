@@ -84,3 +84,6 @@ func Varint32Size(v int32) int { return (9*bits.Len32(ZigZag32(v)|1) + 64) >> 6 
 
 // Varint64Size is the length of AppendVarint64(nil, v).
 func Varint64Size(v int64) int { return (9*bits.Len64(ZigZag64(v)|1) + 64) >> 6 }
+
+// Uvarint64Size is the length of AppendUvarint64(nil, v).
+func Uvarint64Size(v uint64) int { return (bits.Len64(v|1) + 6) / 7 }

@@ -1,0 +1,370 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/spilehq/spile/fault"
+	"github.com/spilehq/spile/msglc"
+	"github.com/spilehq/spile/series"
+	"github.com/spilehq/spile/source"
+)
+
+// artifact is a FILE argument that is a series artifact: its folder, its manifest, or one part alone.
+type artifact struct {
+	*series.Artifact // nil where the verb opens it itself
+	e                *env
+	in               *sourceFlags
+	dir              string        // the folder, "" for a part alone
+	first            source.Object // the manifest, until it is taken, or the part
+	manifestSize     int64
+}
+
+// artifactInFlags say how artifacts are read. Verbs that read none do not have them.
+type artifactInFlags struct {
+	closed bool // set by verbs that want to know where the artifact is, not what is in it
+	once   bool // set by verbs that read everything once, and need no cache
+}
+
+// addArtifacts says that the verb reads series artifacts as well.
+func (f *sourceFlags) addArtifacts() { f.artifacts = &artifactInFlags{} }
+
+// folder returns the local folder that a FILE argument names.
+func folder(arg string) (string, bool) {
+	if arg == "-" {
+		return "", false
+	}
+	path, err := localPath(arg)
+	if err != nil {
+		return "", false
+	}
+	info, err := os.Stat(path)
+	return path, err == nil && info.IsDir()
+}
+
+// openFolder opens the artifact in a folder.
+func (e *env) openFolder(ctx context.Context, dir string, f *sourceFlags) (*document, error) {
+	if f.artifacts == nil {
+		return nil, fault.New(fault.Invalid, "", "is a folder, and this verb takes files").In(dir)
+	}
+	if f.format != anyFormat && f.format != formatSeries {
+		return nil, fault.New(fault.Invalid, "", "is a folder, and --format %s is of files", f.format).In(dir)
+	}
+	path := filepath.Join(dir, series.ManifestName)
+	obj, err := openPath(ctx, path, f)
+	if errors.Is(err, fs.ErrNotExist) {
+		if below, _ := filepath.Glob(filepath.Join(globText(dir), "*", "series", "*", series.ManifestName)); len(below) > 0 {
+			return nil, fault.New(fault.Invalid, "", "is a folder of artifacts; name one, as %s", filepath.Dir(below[0])).In(dir)
+		}
+		return nil, fault.New(fault.Invalid, "", "is a folder without %s; the folder of a series artifact has one", series.ManifestName).In(dir)
+	}
+	if err != nil {
+		return nil, err
+	}
+	d := &document{name: dir, format: formatSeries}
+	if err := d.openManifest(ctx, e.metered(obj), e, f); err != nil {
+		obj.Close()
+		return nil, err
+	}
+	return d, nil
+}
+
+// openSeries opens a document that is a part or a manifest.
+func (d *document) openSeries(ctx context.Context, obj source.Object, e *env, f *sourceFlags) error {
+	if f.artifacts == nil {
+		return notDocument(formatSeries)
+	}
+	head, err := headOf(ctx, obj, int64(f.offset), 8)
+	switch {
+	case err != nil:
+		return err
+	case len(head) > 0 && strings.IndexByte("{ \t\r\n\xef", head[0]) >= 0 && f.offset == 0: // --format says so
+		return d.openManifest(ctx, obj, e, f)
+	}
+	return d.openPart(ctx, obj, e, f)
+}
+
+// openManifest opens a document that is an artifact, by its manifest. After an error obj is open.
+func (d *document) openManifest(ctx context.Context, obj source.Object, e *env, f *sourceFlags) error {
+	if obj.Version() == "" {
+		return fault.New(fault.Invalid, "", "is the manifest of an artifact, whose parts lie beside it in a folder; name the folder").In(obj.Name())
+	}
+	a := &artifact{e: e, in: f, dir: filepath.Dir(obj.Name()), first: obj, manifestSize: obj.Size()}
+	d.artifact, d.size = a, obj.Size()
+	if f.artifacts.closed {
+		return nil
+	}
+	var err error
+	a.Artifact, err = series.Open(ctx, func(ctx context.Context, name string) (source.Object, error) {
+		obj, err := a.open(ctx, name)
+		if name == series.ManifestName && err == nil {
+			obj = unclosed{obj} // whoever opened it closes it after an error
+		}
+		return obj, err
+	}, a.readOptions())
+	if err == nil {
+		obj.Close()
+	}
+	return err
+}
+
+// unclosed is an object that another one closes.
+type unclosed struct{ source.Object }
+
+func (unclosed) Close() error { return nil }
+
+// openPart opens a document that is a part.
+func (d *document) openPart(ctx context.Context, obj source.Object, e *env, f *sourceFlags) error {
+	obj, err := from(obj, f.offset)
+	if err != nil {
+		return err
+	}
+	d.artifact = &artifact{e: e, in: f, first: obj}
+	if !f.artifacts.closed {
+		d.artifact.Artifact, err = series.OpenPart(ctx, obj, nil)
+	}
+	return err
+}
+
+// Close closes what is open.
+func (a *artifact) Close() error {
+	if a.Artifact != nil {
+		return a.Artifact.Close()
+	}
+	if a.first != nil {
+		return a.first.Close()
+	}
+	return nil
+}
+
+// open opens an object of the artifact.
+func (a *artifact) open(ctx context.Context, name string) (source.Object, error) {
+	if name == series.ManifestName && a.first != nil {
+		obj := a.first
+		a.first = nil
+		return obj, nil
+	}
+	obj, err := openPath(ctx, filepath.Join(a.dir, name), a.in)
+	if err != nil {
+		return nil, err
+	}
+	return a.e.metered(obj), nil
+}
+
+// readOptions are options with the cache that the verb has use for.
+func (a *artifact) readOptions() *series.Options {
+	o := a.options()
+	if a.in.artifacts.once {
+		if o == nil {
+			o = &series.Options{}
+		}
+		o.CacheBytes = -1
+	}
+	return o
+}
+
+// options say what is known of an artifact from the path of its folder, where that is <region>/series/<generation>.
+func (a *artifact) options() *series.Options {
+	dir, err := filepath.Abs(a.dir)
+	if err != nil {
+		return nil
+	}
+	steps := strings.Split(filepath.ToSlash(dir), "/")
+	n := len(steps)
+	if n < 3 || steps[n-2] != "series" {
+		return nil
+	}
+	generation, err := series.ParseUUID(steps[n-1])
+	if err != nil {
+		return nil
+	}
+	region, err := strconv.ParseUint(steps[n-3], 10, 64)
+	if err != nil || strconv.FormatUint(region, 10) != steps[n-3] {
+		return nil
+	}
+	return &series.Options{Region: &region, Generation: &generation}
+}
+
+// artifactsBelow lists the folders of artifacts below a folder, in the order of their names.
+func artifactsBelow(root string) (dirs []string) {
+	filepath.WalkDir(root+string(filepath.Separator), func(path string, d fs.DirEntry, err error) error { // which follows a link
+		if err == nil && d.Name() == series.ManifestName && !d.IsDir() {
+			dirs = append(dirs, filepath.Dir(path))
+		}
+		return nil // what cannot be read holds none
+	})
+	return dirs
+}
+
+// globText is a path as a pattern that takes it alone.
+func globText(path string) string {
+	return strings.NewReplacer(`*`, `[*]`, `?`, `[?]`, `[`, `[[]`).Replace(path)
+}
+
+// isManifest reports whether JSON text is an object whose member "format" is that of artifacts, as far as its first 64 KiB
+// tell.
+func isManifest(ctx context.Context, obj source.Object) (bool, error) {
+	head, err := headOf(ctx, obj, 0, sniffSize)
+	if err != nil || !bytes.Contains(head, []byte(series.FormatName)) {
+		return false, err
+	}
+	d := jsontext.NewDecoder(bytes.NewBuffer(head), jsontext.AllowDuplicateNames(true))
+	if t, err := d.ReadToken(); err != nil || t.Kind() != '{' {
+		return false, nil
+	}
+	for {
+		name, err := d.ReadToken()
+		if err != nil || name.Kind() != '"' {
+			return false, nil
+		}
+		if name.String() != "format" {
+			if err := d.SkipValue(); err != nil {
+				return false, nil
+			}
+			continue
+		}
+		v, err := d.ReadToken()
+		return err == nil && v.Kind() == '"' && v.String() == series.FormatName, nil
+	}
+}
+
+// allSeries is the range of every identifier.
+var allSeries = series.Range{Last: series.ID{Table: math.MaxUint32, TSID: math.MaxUint64}}
+
+// seriesPlace is what a path into an artifact names: a range of series, one series, or one column of them.
+type seriesPlace struct {
+	series.Range
+	one    bool
+	column string // "" all of them
+	level  int    // of a path of parts: 0 the artifact, 1 a part, 2 a leaf, 3 a block; -1 for another
+	at     [3]int // the part, the leaf and the block
+}
+
+// The columns that every block has.
+const (
+	tsidColumn     = "__tsid"
+	rowCountColumn = "__series_row_count"
+)
+
+// partStep reads the step of a path that names a part.
+func partStep(step string) (int, bool) {
+	text, ok := strings.CutPrefix(step, "part-")
+	if !ok {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(text, 10, 32)
+	return int(n), err == nil && strconv.FormatUint(n, 10) == text
+}
+
+// find reads a path: TABLE, TABLE/TSID, part-N, part-N/LEAF, part-N/LEAF/BLOCK, * for all, and a column behind TABLE/TSID,
+// a block or *. ” is all.
+func (a *artifact) find(ctx context.Context, path string) (s seriesPlace, err error) {
+	p, err := msglc.ParsePath(path)
+	if err != nil {
+		return s, usagef("path %q: %s", path, message(err))
+	}
+	missing := func(format string, args ...any) (seriesPlace, error) {
+		return s, fault.New(fault.NotFound, "", format, args...).On(path).In(a.Name())
+	}
+	steps := make([]string, len(p))
+	for i := range p {
+		steps[i] = p[i].String()
+	}
+	s.Range = allSeries
+	if len(steps) == 0 {
+		return s, nil
+	}
+	rest := steps[1:]
+	if n, ok := partStep(steps[0]); ok {
+		part, err := a.Part(ctx, n)
+		if err != nil {
+			return s, fault.Locate(err, a.Name(), "", 0)
+		}
+		s.level, s.at[0], s.Range = 1, n, part.Range
+		for len(rest) > 0 && s.level < 3 {
+			i, err := strconv.ParseUint(rest[0], 10, 31)
+			if err != nil {
+				return missing("%q is no number of a leaf or a block; part-0/0/3 is a block", rest[0])
+			}
+			s.at[s.level] = int(i)
+			if s.level == 1 {
+				if int(i) >= len(part.Leaves) {
+					return missing("leaf %d of %d", i, len(part.Leaves))
+				}
+				s.Range = part.Leaves[i].Range
+			} else {
+				blocks, err := a.Blocks(ctx, s.at[0], s.at[1])
+				if err != nil {
+					return s, err
+				}
+				if int(i) >= len(blocks) {
+					return missing("block %d of %d", i, len(blocks))
+				}
+				s.Range = blocks[i].Range
+			}
+			s.level++
+			rest = rest[1:]
+		}
+	} else if steps[0] != "*" {
+		s.level = -1
+		table, err := strconv.ParseUint(steps[0], 10, 32)
+		if err != nil {
+			return missing("%q is no table and no part; 1025/10 is a series, 1025 all of a table, part-0/0/3 a block, and */NAME a label", steps[0])
+		}
+		s.Range = series.TableRange(uint32(table))
+		if len(rest) > 0 {
+			tsid, err := strconv.ParseUint(rest[0], 10, 64)
+			if err != nil {
+				return missing("%q is no TSID", rest[0])
+			}
+			id := series.ID{Table: uint32(table), TSID: tsid}
+			s.Range, s.one = series.Range{First: id, Last: id}, true
+			rest = rest[1:]
+		}
+	}
+	switch {
+	case len(rest) == 0:
+		return s, nil
+	case len(rest) > 1:
+		return missing("%d steps more than there are levels", len(rest)-1)
+	}
+	s.column = rest[0]
+	if s.column == tsidColumn || s.column == rowCountColumn {
+		return s, nil
+	}
+	for _, t := range a.Tags() {
+		if t.Name == s.column {
+			return s, nil
+		}
+	}
+	return missing("there is no label %q; spile info lists them", s.column)
+}
+
+// paths are the paths that begin with word.
+func (a *artifact) paths(ctx context.Context, word string) (out []string) {
+	before := word[:strings.LastIndexByte(word, '/')+1]
+	place, err := a.find(ctx, strings.TrimSuffix(before, "/"))
+	if err != nil || place.level < 0 || place.column != "" {
+		return nil
+	}
+	a.each(ctx, place, func(r *partRow) error {
+		if strings.HasPrefix(r.Path, word) {
+			out = append(out, r.Path)
+		}
+		if len(out) == completeCount {
+			return io.EOF
+		}
+		return nil
+	})
+	return out
+}

@@ -1,0 +1,54 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+	"time"
+)
+
+// A build that is interrupted while it writes leaves no file and no folder, in the output or where it sorts.
+func TestBuildInterrupted(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("no such signals")
+	}
+	in, dir := t.TempDir(), t.TempDir()
+	meta := `{"format":"columnar-series","version":1,"region_id":1,"generation":"6f1c1f5e-3b0a-4c52-9d6e-0a1b2c3d4e5f","tags":[{"column_id":5,"name":"host"}],
+		"coverage":{"file_size":0,"index_uuid":"6f1c1f5e-3b0a-4c52-9d6e-0a1b2c3d4e5f"}}`
+	if err := os.WriteFile(filepath.Join(in, "meta.json"), []byte(meta), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Create(filepath.Join(in, "records"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := bufio.NewWriter(f)
+	for i := range 100_000 {
+		fmt.Fprintf(w, `{"table_id":1,"tsid":%d,"row_count":1,"labels":{"host":"web-%d"}}`+"\n", i*7919%100_003, i)
+	}
+	if err := w.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	f.Close()
+	p := start(t, nil, "series", "build", "--stats", "--meta", filepath.Join(in, "meta.json"), "--memory", "1MiB", "--block-series", "8", "--part-bytes", "1KiB", f.Name(), "-o", filepath.Join(dir, "out"))
+	for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+		n := 0
+		filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+			if err == nil && !d.IsDir() {
+				n++
+			}
+			return nil
+		})
+		if n > 2 { // it writes parts
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatal("no part in a minute")
+		}
+	}
+	p.interrupt(t, os.Interrupt, dir)
+}

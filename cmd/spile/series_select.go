@@ -1,0 +1,392 @@
+package main
+
+import (
+	"context"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/spilehq/spile/adapters/promql"
+	"github.com/spilehq/spile/adapters/seriesjson"
+	"github.com/spilehq/spile/fault"
+	"github.com/spilehq/spile/series"
+)
+
+// selectFlags say which series a verb selects.
+type selectFlags struct {
+	mode          series.Mode
+	tables        []uint
+	tableNames    string
+	limit         int64
+	explain       bool
+	ignoreUnknown bool
+}
+
+func (f *selectFlags) add(flags *pflag.FlagSet) {
+	flags.Var(&choice[series.Mode]{&f.mode, []string{"prom", "native"}, []series.Mode{series.Prom, series.Native}}, "mode", "what a label that is missing is to a matcher: the empty string, or nothing")
+	flags.UintSliceVar(&f.tables, "table", nil, "the series of table `N` alone; once for each")
+	flags.StringVar(&f.tableNames, "tables", "", "the `FILE` with the names of tables for __name__, CSV: table id, name")
+	flags.Int64Var(&f.limit, "limit", 0, "give `N` at most, and say when there are more")
+	flags.BoolVar(&f.explain, "explain", false, "say on standard error what statistics have decided, and what was read")
+	flags.BoolVar(&f.ignoreUnknown, "ignore-unknown", false, "leave out matchers whose label the artifact does not have, for candidates")
+}
+
+// query makes the query of a selector, "" for all.
+func (f *selectFlags) query(selector string) (*series.Query, error) {
+	if f.limit < 0 {
+		return nil, usagef("--limit %d, want 0 or more", f.limit)
+	}
+	q := &series.Query{Mode: f.mode, Limit: f.limit, IgnoreUnknown: f.ignoreUnknown, Explain: &series.Explain{}}
+	for _, t := range f.tables {
+		if t > math.MaxUint32 {
+			return nil, usagef("--table %d, want a number of 32 bits", t)
+		}
+		q.Tables = append(q.Tables, uint32(t))
+	}
+	if selector == "" {
+		return q, nil
+	}
+	matchers, err := promql.ParseSelector(selector)
+	if err != nil {
+		return nil, usagef("%s", message(err))
+	}
+	names := slices.DeleteFunc(slices.Clone(matchers), func(m *series.Matcher) bool { return m.Name != promql.MetricName })
+	q.Matchers = slices.DeleteFunc(matchers, func(m *series.Matcher) bool { return m.Name == promql.MetricName })
+	if len(names) == 0 {
+		return q, nil
+	}
+	if f.tableNames == "" {
+		return nil, usagef("%s: metrics are tables, whose names stand in no artifact; --tables FILE gives them", names[0])
+	}
+	byName, err := readTableNames(f.tableNames)
+	if err != nil {
+		return nil, err
+	}
+	given := q.Tables
+	q.Tables = []uint32{}
+	for id, name := range byName {
+		if given != nil && !slices.Contains(given, id) {
+			continue
+		}
+		if !slices.ContainsFunc(names, func(m *series.Matcher) bool { return !m.Matches(name) }) {
+			q.Tables = append(q.Tables, id)
+		}
+	}
+	return q, nil
+}
+
+// readTableNames reads the names of tables.
+func readTableNames(path string) (map[uint32]string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fault.New(nil, "", "").In(path).Because(bare(err))
+	}
+	defer f.Close()
+	r := csv.NewReader(f)
+	r.FieldsPerRecord = 2
+	names := make(map[uint32]string)
+	for first := true; ; first = false {
+		record, err := r.Read()
+		if errors.Is(err, io.EOF) {
+			return names, nil
+		}
+		if err != nil {
+			return nil, fault.New(fault.Invalid, "", "").In(path).Because(err)
+		}
+		id, err := strconv.ParseUint(strings.TrimSpace(record[0]), 10, 32)
+		if err != nil {
+			if first { // a header
+				continue
+			}
+			line, _ := r.FieldPos(0)
+			return nil, fault.New(fault.Invalid, "", "%q is no table id", record[0]).In(path).On(fmt.Sprintf("line %d", line))
+		}
+		names[uint32(id)] = record[1]
+	}
+}
+
+// explained says what a query did, where that was asked for.
+func (e *env) explained(name string, f *selectFlags, q *series.Query) {
+	if f.explain {
+		e.say("%s: %s", name, q.Explain)
+		for _, m := range q.Explain.Matchers {
+			e.say("%s: %s: %d blocks none, %d all, %d read; %d bytes, %d values", name, m.Matcher, m.None, m.All, m.Read, m.Bytes, m.Evaluations)
+		}
+	}
+	if q.Explain.Truncated {
+		e.partial = true
+		e.say("%s: truncated: there is more than --limit %d", name, f.limit)
+	}
+}
+
+// withArtifact opens a FILE argument that must be an artifact.
+func (e *env) withArtifact(ctx context.Context, file string, in *sourceFlags, use func(*artifact) error) error {
+	d, err := e.open(ctx, file, in)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	if d.artifact == nil {
+		return fault.New(fault.Invalid, "", "is no series artifact, and this verb takes those").In(d.name)
+	}
+	return named(use(d.artifact), d.name)
+}
+
+func newSeriesSelect(e *env) *cobra.Command {
+	var in sourceFlags
+	var f selectFlags
+	var columns []string
+	count := false
+	cmd := &cobra.Command{
+		Use:   "select DIR SELECTOR [flags]",
+		Short: "Print the series whose labels match",
+		Long: `Select prints the series of an artifact that a selector of Prometheus matches, as JSON Lines in the order of their
+identifiers: {host="web-1",zone!="",job=~"api|db.*"}. Names that are no identifiers are quoted: {"http.status"="200"}.
+'{}' is all.
+
+In mode prom, as in Prometheus, a label that is missing is the empty string, and labels that are empty are not printed. In
+mode native no matcher selects a label that is missing.
+
+What the statistics of a block decide is not read, and of the rest the labels of the matchers first. --count prints the
+number of series, and reads no labels that it does not need.`,
+		Example: exampleMeta + `
+  echo '{"table_id":1025,"tsid":10,"row_count":3,"labels":{"host":"web-1"}}' | spile series build --meta meta.json - -o out
+  spile series select out/1/series/6f1c1f5e-3b0a-4c52-9d6e-0a1b2c3d4e5f '{host=~"web.*"}'`,
+		Args:              arguments(2, 2),
+		ValidArgsFunction: completeFiles(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			q, err := f.query(args[1])
+			if err != nil {
+				return err
+			}
+			if cmd.Flags().Changed("columns") {
+				q.Columns = columns
+			}
+			return e.withArtifact(cmd.Context(), args[0], &in, func(a *artifact) error {
+				return e.selectSeries(cmd.Context(), a, q, &f, count)
+			})
+		},
+	}
+	in.add(cmd.Flags())
+	in.addArtifacts()
+	in.artifacts.once = true
+	f.add(cmd.Flags())
+	cmd.Flags().StringSliceVar(&columns, "columns", nil, "the `LABELS` that are printed, separated by commas (all)")
+	cmd.Flags().BoolVar(&count, "count", false, "print how many there are")
+	return cmd
+}
+
+func (e *env) selectSeries(ctx context.Context, a *artifact, q *series.Query, f *selectFlags, count bool) error {
+	if count {
+		n, err := a.Count(ctx, q)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintln(e.out, n)
+		e.explained(a.Name(), f, q)
+		return nil
+	}
+	var line []byte
+	for r, err := range a.Select(ctx, q) {
+		if err != nil {
+			return err
+		}
+		if line, err = seriesjson.Append(line[:0], r); err != nil {
+			return err
+		}
+		line = append(line, '\n')
+		if _, err := e.out.Write(line); err != nil {
+			return err
+		}
+	}
+	e.explained(a.Name(), f, q)
+	return nil
+}
+
+func newSeriesLabels(e *env) *cobra.Command {
+	var in sourceFlags
+	var f selectFlags
+	var out tableFlags
+	match := ""
+	cmd := &cobra.Command{
+		Use:   "labels DIR [flags]",
+		Short: "Print the names of the labels",
+		Long: `Labels prints the names of the labels that series of an artifact have, in the order of its manifest: all of them, or
+those of the series that --match selects. Without --match no value is read.`,
+		Example: exampleMeta + `
+  echo '{"table_id":1025,"tsid":10,"row_count":3,"labels":{"host":"web-1"}}' | spile series build --meta meta.json - -o out
+  spile series labels out/1/series/6f1c1f5e-3b0a-4c52-9d6e-0a1b2c3d4e5f`,
+		Args:              arguments(1, 1),
+		ValidArgsFunction: completeFiles(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			q, err := f.query(match)
+			if err != nil {
+				return err
+			}
+			return e.withArtifact(cmd.Context(), args[0], &in, func(a *artifact) error {
+				q.Limit = 0
+				names, err := a.LabelNames(cmd.Context(), q)
+				if err != nil {
+					return err
+				}
+				if f.limit > 0 && int64(len(names)) > f.limit {
+					names, q.Explain.Truncated = names[:f.limit], true
+				}
+				return e.printNames(a, names, &f, q, &out)
+			})
+		},
+	}
+	in.add(cmd.Flags())
+	in.addArtifacts()
+	f.add(cmd.Flags())
+	out.add(cmd.Flags())
+	cmd.Flags().StringVar(&match, "match", "", "the `SELECTOR` of the series that count (all)")
+	return cmd
+}
+
+func newSeriesValues(e *env) *cobra.Command {
+	var in sourceFlags
+	var f selectFlags
+	var out tableFlags
+	match := ""
+	cmd := &cobra.Command{
+		Use:   "values DIR LABEL [flags]",
+		Short: "Print the values of a label",
+		Long: `Values prints the distinct values of a label, sorted: of all series of an artifact, or of those that --match selects.
+They come from the dictionaries of blocks; where a block has one value, from its description. A value with a line break is
+printed with an escape; --json prints values exactly.`,
+		Example: exampleMeta + `
+  echo '{"table_id":1025,"tsid":10,"row_count":3,"labels":{"host":"web-1"}}' | spile series build --meta meta.json - -o out
+  spile series values out/1/series/6f1c1f5e-3b0a-4c52-9d6e-0a1b2c3d4e5f host`,
+		Args:              arguments(2, 2),
+		ValidArgsFunction: completeFiles(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			q, err := f.query(match)
+			if err != nil {
+				return err
+			}
+			return e.withArtifact(cmd.Context(), args[0], &in, func(a *artifact) error {
+				values, err := a.LabelValues(cmd.Context(), args[1], q)
+				if err != nil {
+					return err
+				}
+				return e.printNames(a, values, &f, q, &out)
+			})
+		},
+	}
+	in.add(cmd.Flags())
+	in.addArtifacts()
+	f.add(cmd.Flags())
+	out.add(cmd.Flags())
+	cmd.Flags().StringVar(&match, "match", "", "the `SELECTOR` of the series that count (all)")
+	return cmd
+}
+
+// printNames prints a list, a line each.
+func (e *env) printNames(a *artifact, names []string, f *selectFlags, q *series.Query, out *tableFlags) error {
+	if out.asJSON() {
+		if err := e.printJSON(append([]string{}, names...), out); err != nil {
+			return err
+		}
+	} else {
+		for _, n := range names {
+			fmt.Fprintln(e.out, fault.OneLine(n))
+		}
+	}
+	e.explained(a.Name(), f, q)
+	return nil
+}
+
+func newSeriesMerge(e *env) *cobra.Command {
+	var in sourceFlags
+	output, generation := "", ""
+	keepFirst, zip := false, false
+	cmd := &cobra.Command{
+		Use:   "merge DIR... -o DIR [flags]",
+		Short: "Make one artifact of several",
+		Long: `Merge makes one artifact of artifacts of one region, such as those of several buckets of time. Tags are matched by their
+columns. A series that several have becomes one, whose rows add up; its labels must be equal wherever an artifact lists the
+tag. --keep-first takes those of the earliest bucket where they are not, and says how often.
+
+The artifact gets the generation of --generation, or one that follows from those of its inputs, so that the same inputs
+give the same bytes.`,
+		Example: exampleMeta + `
+  echo '{"table_id":1025,"tsid":10,"row_count":3,"labels":{"host":"web-1"}}' | spile series build --meta meta.json - -o out
+  spile series merge out/1/series/6f1c1f5e-3b0a-4c52-9d6e-0a1b2c3d4e5f -o merged`,
+		Args:              arguments(1, -1),
+		ValidArgsFunction: completeFiles(-1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if output == "" || output == "-" {
+				return usagef("-o DIR is missing")
+			}
+			return e.mergeSeries(cmd.Context(), args, &in, output, generation, keepFirst, &series.WriteOptions{Zstd: zip})
+		},
+	}
+	in.add(cmd.Flags())
+	in.addArtifacts()
+	in.artifacts.once = true
+	cmd.Flags().StringVarP(&output, "output", "o", "", "the folder `DIR` below which the artifact is written")
+	cmd.Flags().StringVar(&generation, "generation", "", "the `UUID` of the artifact")
+	cmd.Flags().BoolVar(&keepFirst, "keep-first", false, "where labels differ, keep those of the earliest bucket")
+	cmd.Flags().Var(&choice[bool]{&zip, []string{"none", "zstd"}, []bool{false, true}}, "compression", "how chunks and pages are stored that become smaller by it")
+	return cmd
+}
+
+func (e *env) mergeSeries(ctx context.Context, dirs []string, in *sourceFlags, output, generation string, keepFirst bool, o *series.WriteOptions) error {
+	var inputs []*series.Artifact
+	for _, dir := range dirs {
+		d, err := e.open(ctx, dir, in)
+		if err != nil {
+			return err
+		}
+		defer d.Close()
+		if d.artifact == nil {
+			return fault.New(fault.Invalid, "", "is no series artifact, and this verb takes those").In(d.name)
+		}
+		inputs = append(inputs, d.artifact.Artifact)
+	}
+	m, err := series.NewMerger(inputs, keepFirst)
+	if err != nil {
+		return err
+	}
+	id := m.Generation()
+	if generation != "" {
+		if id, err = series.ParseUUID(generation); err != nil {
+			return usagef("--generation: %s", message(err))
+		}
+	}
+	meta := m.Manifest(id)
+	w, err := series.NewWriter(ctx, series.NewFolderTarget(output, meta.RegionID, id), meta, o)
+	if err != nil {
+		return err
+	}
+	defer w.Abort()
+	defer e.progress(ctx, "series merge")()
+	for r, err := range m.Select(ctx, &series.Query{Mode: series.Native}) {
+		if err != nil {
+			return err
+		}
+		if err := w.Add(r); err != nil {
+			return err
+		}
+	}
+	if err := w.Close(); err != nil {
+		return err
+	}
+	if n := m.Conflicts(); n > 0 {
+		e.say("%d series had other labels in a later artifact; those of the earliest were kept", n)
+	}
+	if m.Overlaps() {
+		e.say("the buckets overlap in time: rows may have been counted twice, and their numbers are upper bounds")
+	}
+	return nil
+}

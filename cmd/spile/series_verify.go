@@ -1,0 +1,92 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spilehq/spile/fault"
+	"github.com/spilehq/spile/series"
+)
+
+// verified are the files to verify: in place of a folder with many artifacts below it, these.
+func verified(files []string) (out []string) {
+	for _, file := range files {
+		dir, ok := folder(file)
+		if !ok {
+			out = append(out, file)
+			continue
+		}
+		dirs := artifactsBelow(dir)
+		if len(dirs) == 0 { // the error says so
+			dirs = []string{file}
+		}
+		for _, d := range dirs {
+			if d == filepath.Clean(dir) {
+				d = file // as it was given
+			}
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+// seriesFault is the fault of an artifact that err is.
+func seriesFault(err error) (*fault.Error, bool) {
+	if f, ok := dataFault(err); ok {
+		return f, true
+	}
+	if series.Check(err) == 0 {
+		return nil, false
+	}
+	return errors.AsType[*fault.Error](err)
+}
+
+// artifactVerify reports what is wrong with an artifact.
+func (e *env) artifactVerify(ctx context.Context, a *artifact, deep bool, findings *int, report func(finding)) error {
+	o := &series.VerifyOptions{Full: deep}
+	found := func(f series.Finding) {
+		line := newSeriesFinding(f)
+		switch {
+		case f.Warning:
+			line.Class = "warning"
+			e.say("note: %s", line.line(a.dir))
+			return
+		case f.Undecodable:
+			e.partial = true
+		default:
+			*findings++
+		}
+		report(line)
+	}
+	if a.dir == "" {
+		return series.VerifyPart(ctx, a.first, o, found)
+	}
+	if known := a.options(); known != nil {
+		o.Options = *known
+	}
+	o.List = func(context.Context) ([]string, error) {
+		entries, err := os.ReadDir(a.dir)
+		if err != nil {
+			return nil, fault.New(nil, "", "").In(a.dir).Because(bare(err))
+		}
+		names := make([]string, len(entries))
+		for i, entry := range entries {
+			names[i] = entry.Name()
+		}
+		return names, nil
+	}
+	return series.Verify(ctx, a.open, o, found)
+}
+
+// newSeriesFinding is a finding with the number of its check beside the message.
+func newSeriesFinding(f series.Finding) finding {
+	line := newFinding(f.Err)
+	line.Object, line.Check = f.Err.Object, f.Check
+	if _, rest, ok := strings.Cut(line.Msg, ": "); ok && f.Check > 0 {
+		line.Msg = rest
+	}
+	return line
+}

@@ -1,0 +1,291 @@
+package series
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+
+	"github.com/spilehq/spile/fault"
+	"github.com/spilehq/spile/source"
+)
+
+// DefaultCacheBytes bounds the decoded pages and chunks that an artifact remembers.
+const DefaultCacheBytes = 64 << 20
+
+// Options are the options of a reader. Nil and the zero value mean the defaults.
+type Options struct {
+	// Region and Generation are those that the artifact must have, when they are known from its path or a catalog.
+	Region     *uint64
+	Generation *UUID
+	// CacheBytes bounds what is remembered of decoded pages and chunks; 0: DefaultCacheBytes, negative: nothing.
+	CacheBytes int64
+}
+
+// Opener opens an object of an artifact by its name: ManifestName, or a PartName.
+type Opener func(ctx context.Context, name string) (source.Object, error)
+
+// Folder is an Opener of the files in a folder.
+func Folder(dir string) Opener {
+	return func(_ context.Context, name string) (source.Object, error) {
+		return source.OpenFile(filepath.Join(dir, name))
+	}
+}
+
+// Artifact is an opened artifact. It is safe for concurrent use.
+type Artifact struct {
+	manifest *Manifest // nil for a part without one
+	name     string
+	open     Opener
+	cache    *cache // nil: nothing is remembered
+	tags     []Tag
+	parts    []*part
+}
+
+// Open reads the manifest of an artifact. Parts are opened when a query comes to them; Close closes them.
+func Open(ctx context.Context, open Opener, o *Options) (*Artifact, error) {
+	if o == nil {
+		o = &Options{}
+	}
+	obj, err := open(ctx, ManifestName)
+	if err != nil {
+		return nil, err
+	}
+	defer obj.Close()
+	m, err := ReadManifest(ctx, obj, o)
+	if err != nil {
+		return nil, err
+	}
+	a := &Artifact{manifest: m, name: obj.Name(), open: open, tags: m.Tags}
+	a.setCache(o)
+	for i := range m.Files {
+		a.parts = append(a.parts, newPart(a, uint32(i), &m.Files[i]))
+	}
+	return a, nil
+}
+
+// ReadManifest reads manifest.json and makes the checks of manifests.
+func ReadManifest(ctx context.Context, obj source.Object, o *Options) (*Manifest, error) {
+	m, err := readManifest(ctx, obj, o)
+	return m, fault.Locate(err, obj.Name(), "", 0)
+}
+
+func readManifest(ctx context.Context, obj source.Object, o *Options) (*Manifest, error) {
+	if obj.Size() > maxManifest {
+		return nil, failed(fault.Limit, 1, "a manifest of %d bytes, at most %d", obj.Size(), maxManifest)
+	}
+	text := make([]byte, obj.Size())
+	if err := obj.ReadAt(ctx, text, 0); err != nil {
+		return nil, err
+	}
+	m, err := ParseManifest(text)
+	switch {
+	case err != nil:
+		return nil, err
+	case o != nil && o.Generation != nil && *o.Generation != m.Generation:
+		return nil, corrupt(6, "the generation is %s, not %s", m.Generation, *o.Generation)
+	case o != nil && o.Region != nil && *o.Region != m.RegionID:
+		return nil, corrupt(7, "the region is %d, not %d", m.RegionID, *o.Region)
+	}
+	return m, nil
+}
+
+// OpenPart opens a part without its manifest: its tags are those that its blocks store, in the order in which they are
+// first seen. It reads all pages. The artifact keeps obj and closes it; after an error obj stays open.
+func OpenPart(ctx context.Context, obj source.Object, o *Options) (*Artifact, error) {
+	if o == nil {
+		o = &Options{}
+	}
+	a := &Artifact{name: obj.Name()}
+	a.open = func(context.Context, string) (source.Object, error) { return obj, nil }
+	a.setCache(o)
+	p := newPart(a, 0, nil)
+	a.parts = []*part{p}
+	if err := p.ready(ctx); err != nil {
+		return nil, err
+	}
+	seen := make(map[string]bool)
+	for i := range p.leaves {
+		blocks, err := p.leaf(ctx, i)
+		if err != nil {
+			return nil, err
+		}
+		for _, b := range blocks {
+			for _, c := range b.columns[2:] {
+				if !seen[c.name] {
+					seen[c.name] = true
+					a.tags = append(a.tags, Tag{Name: c.name})
+				}
+			}
+		}
+	}
+	return a, nil
+}
+
+func (a *Artifact) setCache(o *Options) {
+	switch {
+	case o.CacheBytes == 0:
+		a.cache = newCache(DefaultCacheBytes)
+	case o.CacheBytes > 0:
+		a.cache = newCache(o.CacheBytes)
+	}
+}
+
+// Manifest is the manifest, nil for a part that was opened without one. It is the artifact's, for reading.
+func (a *Artifact) Manifest() *Manifest { return a.manifest }
+
+// Tags are the tags, in the order of the manifest. They are the artifact's, for reading.
+func (a *Artifact) Tags() []Tag { return a.tags }
+
+// Name is that of the manifest, or of the part.
+func (a *Artifact) Name() string { return a.name }
+
+// Close closes the parts that are open.
+func (a *Artifact) Close() error {
+	var err error
+	for _, p := range a.parts {
+		if e := p.close(); err == nil {
+			err = e
+		}
+	}
+	return err
+}
+
+// part is a part of an artifact, opened when it is used first.
+type part struct {
+	a    *Artifact
+	id   uint32
+	file *File // of the manifest, nil without one
+
+	lock   chan struct{} // holds a token while the part is opened
+	opened bool
+	obj    source.Object
+	frame  *frame
+	leaves []pageRef
+	tail   []byte // the end of the part, as far as it was read when it was opened
+	tailAt uint64
+	mu     sync.Mutex // over obj, for close
+}
+
+func newPart(a *Artifact, id uint32, file *File) *part {
+	return &part{a: a, id: id, file: file, lock: make(chan struct{}, 1)}
+}
+
+// tailSize is what is read at the end of a part with one request: the trailer, and every root of two levels that is not
+// larger than its decoded form.
+const tailSize = maxRoot + trailerSize
+
+// ready opens the part, and reads its root.
+func (p *part) ready(ctx context.Context) error {
+	select {
+	case p.lock <- struct{}{}:
+		defer func() { <-p.lock }()
+	case <-ctx.Done():
+		return fault.New(nil, "series", "").In(p.a.name).Because(ctx.Err())
+	}
+	if p.opened {
+		return nil
+	}
+	if p.obj == nil {
+		obj, err := p.a.open(ctx, PartName(p.id))
+		if err != nil {
+			return err
+		}
+		p.mu.Lock()
+		p.obj = obj
+		p.mu.Unlock()
+	}
+	if err := p.openFrame(ctx); err != nil {
+		return fault.Locate(err, p.obj.Name(), "", 0)
+	}
+	p.opened = true
+	return nil
+}
+
+func (p *part) openFrame(ctx context.Context) error {
+	size := uint64(p.obj.Size())
+	if p.file != nil && size != p.file.FileSize {
+		return corrupt(16, "has %d bytes, the manifest says %d", size, p.file.FileSize)
+	}
+	if size < minPartSize {
+		return corrupt(16, "has %d bytes, the least is %d", size, minPartSize)
+	}
+	p.tailAt = size - min(size, tailSize)
+	got, err := source.Fetch(ctx, p.obj, []source.Range{{Start: 0, End: headerSize}, {Start: int64(p.tailAt), End: int64(size)}})
+	if err != nil {
+		return err
+	}
+	p.tail = got[1]
+	p.frame, err = parseFrame(got[0], p.tail[len(p.tail)-trailerSize:], size, p.file)
+	if err != nil {
+		return err
+	}
+	if p.frame.depth == 1 {
+		p.leaves = []pageRef{p.frame.root}
+		return nil
+	}
+	page, err := p.page(ctx, p.frame.root)
+	if err == nil {
+		p.leaves, err = parseInternal(page, p.frame)
+	}
+	return fault.Locate(err, p.obj.Name(), "root", 0)
+}
+
+func (p *part) close() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.obj == nil {
+		return nil
+	}
+	return p.obj.Close()
+}
+
+// page reads and decodes a page.
+func (p *part) page(ctx context.Context, ref pageRef) ([]byte, error) {
+	stored, err := p.stored(ctx, ref.payloadRef)
+	if err != nil {
+		return nil, err
+	}
+	return ref.decode(stored)
+}
+
+// stored reads the stored bytes of a payload.
+func (p *part) stored(ctx context.Context, ref payloadRef) ([]byte, error) {
+	if ref.Offset >= p.tailAt {
+		return p.tail[ref.Offset-p.tailAt:][:ref.Stored:ref.Stored], nil
+	}
+	b := make([]byte, ref.Stored)
+	return b, p.obj.ReadAt(ctx, b, int64(ref.Offset))
+}
+
+// leaf reads the i-th leaf.
+func (p *part) leaf(ctx context.Context, i int) ([]block, error) {
+	ref := p.leaves[i]
+	key := cacheKey{p.id, ref.Offset}
+	if c := p.a.cache; c != nil {
+		if v, ok := c.get(key); ok {
+			return v.([]block), nil
+		}
+	}
+	page, err := p.page(ctx, ref)
+	if err != nil {
+		return nil, fault.Locate(err, p.obj.Name(), leafPlace(i), 0)
+	}
+	blocks, err := parseLeaf(page, p.frame, ref, p.a.tags, p.a.manifest != nil)
+	if err != nil {
+		if f, ok := errors.AsType[*fault.Error](err); ok && f.Where != "" { // a block of it
+			f.Where = leafPlace(i) + ", " + f.Where
+		}
+		return nil, fault.Locate(err, p.obj.Name(), leafPlace(i), 0)
+	}
+	if c := p.a.cache; c != nil {
+		c.put(key, blocks, int64(len(page))+int64(len(blocks))*64)
+	}
+	return blocks, nil
+}
+
+// place names a block in messages.
+func (p *part) place(leaf int, b *block) string {
+	return fmt.Sprintf("leaf %d, block %d", leaf, b.index)
+}

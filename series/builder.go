@@ -1,0 +1,164 @@
+package series
+
+import (
+	"runtime"
+	"slices"
+
+	"github.com/cespare/xxhash/v2"
+	"github.com/klauspost/compress/zstd"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/spilehq/spile/internal/wire"
+)
+
+// blockBuilder collects the series of a block and encodes them.
+type blockBuilder struct {
+	tags   []Tag
+	table  uint32
+	tsids  []uint64
+	counts []uint64
+	cols   []tagBuilder
+	// What the two columns of numbers take.
+	tsidSize, countSize int
+}
+
+// tagBuilder collects the values of a tag.
+type tagBuilder struct {
+	index  map[string]uint32 // value -> code
+	values []string          // of the codes from 1 on
+	codes  []uint32
+	nulls  int
+	dict   int // bytes of the dictionary
+	size   int // bytes of the codes
+}
+
+func newBlockBuilder(tags []Tag) *blockBuilder {
+	b := &blockBuilder{tags: tags, cols: make([]tagBuilder, len(tags))}
+	b.reset()
+	return b
+}
+
+func (b *blockBuilder) reset() {
+	b.tsids, b.counts = b.tsids[:0], b.counts[:0]
+	b.tsidSize, b.countSize = 0, 0
+	for i := range b.cols {
+		c := &b.cols[i]
+		if c.index == nil || len(c.index) > 0 {
+			c.index = make(map[string]uint32)
+		}
+		c.values, c.codes, c.nulls, c.dict, c.size = c.values[:0], c.codes[:0], 0, 9, 0
+	}
+}
+
+func (b *blockBuilder) len() int { return len(b.tsids) }
+
+// record is a series on its way into a block: the value of each tag, and whether it is there.
+type record struct {
+	ID
+	count  uint64
+	values []string
+	has    []bool
+}
+
+// fits reports whether every column stays within its limit when the record is added.
+func (b *blockBuilder) fits(r *record) bool {
+	if b.tsidSize+10 > maxChunk || b.countSize+10 > maxChunk {
+		return false
+	}
+	for i := range b.cols {
+		c := &b.cols[i]
+		size := c.dict + c.size + 20 // a code, and the length of the dictionary
+		if r.has[i] {
+			if _, ok := c.index[r.values[i]]; !ok {
+				size += 9 + len(r.values[i])
+			}
+		}
+		if size > maxChunk {
+			return false
+		}
+	}
+	return true
+}
+
+func (b *blockBuilder) add(r *record) {
+	var lastTSID, lastCount uint64
+	if n := len(b.tsids); n > 0 {
+		lastTSID, lastCount = b.tsids[n-1], b.counts[n-1]
+	}
+	b.table = r.Table
+	b.tsidSize += wire.Varint64Size(int64(r.TSID - lastTSID))
+	b.countSize += wire.Varint64Size(int64(r.count - lastCount))
+	b.tsids, b.counts = append(b.tsids, r.TSID), append(b.counts, r.count)
+	for i := range b.cols {
+		c := &b.cols[i]
+		code := uint32(0)
+		if r.has[i] {
+			v := r.values[i]
+			var ok bool
+			if code, ok = c.index[v]; !ok {
+				c.values = append(c.values, v)
+				code = uint32(len(c.values))
+				c.index[v] = code
+				c.dict += 9 + len(v)
+			}
+		} else {
+			c.nulls++
+		}
+		c.codes = append(c.codes, code)
+		c.size += wire.Uvarint64Size(uint64(code))
+	}
+}
+
+// chunk is an encoded column on its way into a part.
+type chunk struct {
+	column
+	bytes []byte
+}
+
+// encode encodes the columns that the block stores. Their offsets are those of the part, set later.
+func (b *blockBuilder) encode(zip *zstd.Encoder) []chunk {
+	chunks := []chunk{{column: column{name: tsidColumn, tag: -1}}, {column: column{name: rowCountColumn, tag: -1}}}
+	for i := range b.cols {
+		if c := &b.cols[i]; c.nulls < len(b.tsids) {
+			chunks = append(chunks, chunk{column: column{name: b.tags[i].Name, tag: i, nulls: uint32(c.nulls), hasStats: true, min: slices.Min(c.values), max: slices.Max(c.values)}})
+		}
+	}
+	var work errgroup.Group
+	work.SetLimit(runtime.GOMAXPROCS(0))
+	if len(b.tsids) < 1024 {
+		work.SetLimit(1)
+	}
+	for i := range chunks {
+		work.Go(func() error {
+			c := &chunks[i]
+			switch i {
+			case 0:
+				c.seal(appendDeltas(make([]byte, 0, b.tsidSize), b.tsids), encodingDelta, zip)
+			case 1:
+				c.seal(appendDeltas(make([]byte, 0, b.countSize), b.counts), encodingDelta, zip)
+			default:
+				t := &b.cols[c.tag]
+				c.seal(appendDict(make([]byte, 0, t.dict+t.size+10), t.values, t.codes), encodingDict, zip)
+			}
+			return nil
+		})
+	}
+	work.Wait() // no error
+	return chunks
+}
+
+// seal compresses a payload, if that makes it smaller, and fills its reference.
+func (c *chunk) seal(p []byte, encoding uint16, zip *zstd.Encoder) {
+	c.payloadRef, c.bytes = seal(p, encoding, zip)
+}
+
+func seal(p []byte, encoding uint16, zip *zstd.Encoder) (payloadRef, []byte) {
+	r := payloadRef{Decoded: uint32(len(p)), Encoding: encoding}
+	if zip != nil {
+		if q := zip.EncodeAll(p, make([]byte, 0, len(p))); len(q) < len(p) {
+			p, r.Compression = q, compressionZstd
+		}
+	}
+	r.Stored, r.Checksum = uint32(len(p)), xxhash.Sum64(p)
+	return r, p
+}

@@ -1,0 +1,191 @@
+package series
+
+import (
+	"encoding/binary"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/spilehq/spile/internal/wire"
+)
+
+// badUvarint is the error for a number that cannot be read.
+func badUvarint(pos, n int) error {
+	if n < 0 {
+		return corrupt(70, "a number of more than 64 bits at byte %d of the chunk", pos)
+	}
+	return corrupt(70, "a number that does not end in the chunk, at byte %d", pos)
+}
+
+// decodeDeltas decodes a chunk of n numbers (docs/format/series.md, "Deltas").
+func decodeDeltas(p []byte, n int) ([]uint64, error) {
+	out := make([]uint64, n) // n is at most the length of p, check 68
+	var prev uint64
+	pos := 0
+	for i := range out {
+		if pos < len(p) && p[pos] < 0x80 {
+			prev += uint64(wire.UnZigZag64(uint64(p[pos])))
+			pos++
+			out[i] = prev
+			continue
+		}
+		u, k := wire.Uvarint64(p[pos:])
+		if k <= 0 {
+			return nil, badUvarint(pos, k)
+		}
+		prev += uint64(wire.UnZigZag64(u))
+		out[i] = prev
+		pos += k
+	}
+	if pos != len(p) {
+		return nil, corrupt(71, "%d bytes behind the %d numbers of the chunk", len(p)-pos, n)
+	}
+	return out, nil
+}
+
+func appendDeltas(dst []byte, v []uint64) []byte {
+	var prev uint64
+	for _, x := range v {
+		dst = wire.AppendUvarint64(dst, wire.ZigZag64(int64(x-prev)))
+		prev = x
+	}
+	return dst
+}
+
+// checkTSIDs makes check 72.
+func checkTSIDs(v []uint64, b *block) error {
+	for i := 1; i < len(v); i++ {
+		if v[i] <= v[i-1] {
+			return corrupt(72, "TSID %d of row %d is not above that of the row before, %d", v[i], i, v[i-1])
+		}
+	}
+	if v[0] != b.First.TSID || v[len(v)-1] != b.Last.TSID {
+		return corrupt(72, "the TSIDs go from %d to %d, the block says %d to %d", v[0], v[len(v)-1], b.First.TSID, b.Last.TSID)
+	}
+	return nil
+}
+
+// dict is a decoded tag column: the distinct values and, for each row, which one it has. Code 0 is null.
+type dict struct {
+	values []string // values[0] is ""; they share memory
+	codes  []uint32
+}
+
+// decodeDict decodes a chunk of the tag values of n rows, of which nulls are null, and makes checks 70 and 73 to 77.
+func decodeDict(p []byte, n int, nulls uint32) (*dict, error) {
+	size, pos := wire.Uvarint64(p)
+	if pos <= 0 {
+		return nil, badUvarint(0, pos)
+	}
+	if size < 9 || size > uint64(len(p)-pos) {
+		return nil, corrupt(73, "a dictionary of %d bytes in a chunk of %d", size, len(p))
+	}
+	text := string(p[pos : pos+int(size)])
+	d := &dict{}
+	if err := d.entries(text); err != nil {
+		return nil, err
+	}
+	pos += int(size)
+	d.codes = make([]uint32, n)
+	count := uint64(len(d.values))
+	var zero uint32
+	for i := range d.codes {
+		var code uint64
+		if pos < len(p) && p[pos] < 0x80 {
+			code = uint64(p[pos])
+			pos++
+		} else {
+			u, k := wire.Uvarint64(p[pos:])
+			if k <= 0 {
+				return nil, badUvarint(pos, k)
+			}
+			code = u
+			pos += k
+		}
+		if code >= count {
+			return nil, corrupt(76, "code %d of row %d, the dictionary has %d entries", code, i, count)
+		}
+		if code == 0 {
+			zero++
+		}
+		d.codes[i] = uint32(code)
+	}
+	if pos != len(p) {
+		return nil, corrupt(76, "%d bytes behind the %d codes of the chunk", len(p)-pos, n)
+	}
+	if zero != nulls {
+		return nil, corrupt(77, "%d rows are null, the descriptor says %d", zero, nulls)
+	}
+	return d, nil
+}
+
+// entries reads the entries of a dictionary.
+func (d *dict) entries(text string) error {
+	count := leU64(text)
+	if most := 1 + uint64(len(text)-9)/9; count < 1 || count > most {
+		return corrupt(73, "a dictionary of %d entries in %d bytes, 1 to %d", count, len(text), most)
+	}
+	pos := 8
+	d.values = make([]string, count)
+	seen := make(map[string]struct{}, count)
+	for i := range d.values {
+		if pos >= len(text) {
+			return corrupt(74, "the dictionary ends in front of entry %d of %d", i, count)
+		}
+		present := text[pos]
+		if want := byte(min(i, 1)); present != want {
+			return corrupt(74, "entry %d has the presence %d, not %d", i, present, want)
+		}
+		if pos++; i == 0 {
+			continue
+		}
+		if len(text)-pos < 8 || leU64(text[pos:]) > uint64(len(text)-pos-8) {
+			return corrupt(74, "entry %d does not fit into the dictionary", i)
+		}
+		n := int(leU64(text[pos:]))
+		v := text[pos+8 : pos+8+n]
+		if !utf8.ValidString(v) {
+			return corrupt(74, "entry %d is not UTF-8", i)
+		}
+		if _, twice := seen[v]; twice {
+			return corrupt(75, "entry %d, %q, is there twice", i, short(v))
+		}
+		seen[v] = struct{}{}
+		d.values[i] = v
+		pos += 8 + n
+	}
+	if pos != len(text) {
+		return corrupt(74, "%d bytes behind the entries of the dictionary", len(text)-pos)
+	}
+	return nil
+}
+
+// short is a value as messages show it.
+func short(s string) string {
+	if len(s) > 60 {
+		return strings.ToValidUTF8(s[:60], "") + "…"
+	}
+	return s
+}
+
+func leU64(s string) uint64 {
+	_ = s[7]
+	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 | uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
+}
+
+// appendDict appends the chunk of a tag: the distinct values in the order of their first row, and the codes of all rows.
+func appendDict(dst []byte, values []string, codes []uint32) []byte {
+	size := 9
+	for _, v := range values {
+		size += 9 + len(v)
+	}
+	dst = wire.AppendUvarint64(dst, uint64(size))
+	dst = binary.LittleEndian.AppendUint64(dst, uint64(len(values))+1)
+	dst = append(dst, 0)
+	for _, v := range values {
+		dst = appendText(append(dst, 1), v)
+	}
+	for _, c := range codes {
+		dst = wire.AppendUvarint64(dst, uint64(c))
+	}
+	return dst
+}

@@ -1,0 +1,123 @@
+package series
+
+import (
+	"context"
+	"maps"
+	"slices"
+)
+
+// LabelNames returns the names of the labels that the selected series have, in the order of the tags: in mode Prom those
+// with a value that is not empty, in mode Native those with a value. Without matchers it reads pages alone.
+func (a *Artifact) LabelNames(ctx context.Context, q *Query) ([]string, error) {
+	found := make([]bool, len(a.tags))
+	p, err := a.plan(q)
+	if err != nil {
+		return nil, err
+	}
+	// Which tags a block has a value of, its descriptor says, when all of its series are selected.
+	missing := func(s *selection) (tags []int) {
+		for tag := range a.tags {
+			if c := s.column(tag); !found[tag] && c != nil && c.hasStats && (q.Mode == Native || c.max != "") {
+				tags = append(tags, tag)
+			}
+		}
+		return tags
+	}
+	for s, err := range p.selections(ctx, wanted{}) {
+		if err != nil {
+			return nil, err
+		}
+		tags := missing(s)
+		if s.count == int(s.series) {
+			for _, tag := range tags {
+				found[tag] = true
+			}
+			continue
+		}
+		for _, tag := range tags {
+			values, err := a.valuesOf(ctx, s, tag)
+			if err != nil {
+				return nil, err
+			}
+			for v := range values {
+				found[tag] = found[tag] || q.Mode == Native || v != ""
+			}
+		}
+	}
+	var names []string
+	for tag, ok := range found {
+		if ok {
+			names = append(names, a.tags[tag].Name)
+		}
+	}
+	return names, nil
+}
+
+// LabelValues returns the distinct values of a label that the selected series have, sorted; in mode Prom without the empty
+// one. A label that is no tag has none. q.Limit bounds their number, after sorting.
+func (a *Artifact) LabelValues(ctx context.Context, name string, q *Query) ([]string, error) {
+	tag := slices.IndexFunc(a.tags, func(t Tag) bool { return t.Name == name })
+	p, err := a.plan(q)
+	if err != nil || tag < 0 {
+		return nil, err
+	}
+	found := make(map[string]struct{})
+	for s, err := range p.selections(ctx, wanted{}) {
+		if err != nil {
+			return nil, err
+		}
+		c := s.column(tag)
+		if c == nil || !c.hasStats {
+			continue
+		}
+		if s.count == int(s.series) && c.min == c.max { // the descriptor tells
+			found[c.min] = struct{}{}
+			continue
+		}
+		values, err := a.valuesOf(ctx, s, tag)
+		if err != nil {
+			return nil, err
+		}
+		maps.Copy(found, values)
+	}
+	if q.Mode == Prom {
+		delete(found, "")
+	}
+	all := slices.Sorted(maps.Keys(found))
+	if q.Limit > 0 && int64(len(all)) > q.Limit {
+		all = all[:q.Limit]
+		if q.Explain != nil {
+			q.Explain.Truncated = true
+		}
+	}
+	return all, nil
+}
+
+// valuesOf reads the values of a tag that the selected rows of a block have.
+func (a *Artifact) valuesOf(ctx context.Context, s *selection, tag int) (map[string]struct{}, error) {
+	got, err := load(ctx, []blockAt{s.blockAt}, wanted{tags: []int{tag}}, newStore(s.part))
+	if err != nil {
+		return nil, err
+	}
+	d := got[0].tags[tag]
+	if d == nil {
+		return nil, nil
+	}
+	used := make([]bool, len(d.values))
+	if s.count == int(s.series) {
+		for i := range used {
+			used[i] = true // a verifier sees to it that each value is used
+		}
+	} else {
+		for k := range s.each() {
+			used[d.codes[k]] = true
+		}
+	}
+	values := make(map[string]struct{})
+	for code := 1; code < len(used); code++ {
+		if used[code] {
+			values[d.values[code]] = struct{}{}
+		}
+	}
+	return values, nil
+}

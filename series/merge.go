@@ -1,0 +1,296 @@
+package series
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"iter"
+	"math"
+	"slices"
+
+	"github.com/spilehq/spile/fault"
+)
+
+// Merger reads several artifacts of one region as one: for example one for each bucket of time.
+type Merger struct {
+	inputs    []*Artifact // in the order of the starts of their buckets, then of their generations
+	tags      []Tag
+	maps      []map[string]int // for each input: the name of a tag there -> its index in tags
+	lists     [][]bool         // for each input: which of the tags its manifest lists
+	keepFirst bool
+	conflicts int64
+}
+
+// NewMerger returns a merger of artifacts, each of which has its manifest. Series with one identifier in several of them
+// become one: the numbers of rows are added, and the values of a tag must be the same in every artifact whose manifest lists
+// it ([fault.Conflict] else). With keepFirst that of the earliest bucket counts, and [Merger.Conflicts] the series.
+func NewMerger(artifacts []*Artifact, keepFirst bool) (*Merger, error) {
+	m := &Merger{inputs: slices.Clone(artifacts), keepFirst: keepFirst}
+	for _, a := range m.inputs {
+		if a.manifest == nil {
+			return nil, fault.New(fault.Invalid, "series", "is a part without its manifest").In(a.name)
+		}
+		if first := m.inputs[0]; a.manifest.RegionID != first.manifest.RegionID {
+			return nil, fault.New(fault.Conflict, "series", "is of the region %d, %s of %d", a.manifest.RegionID, first.name, first.manifest.RegionID).In(a.name)
+		}
+	}
+	slices.SortStableFunc(m.inputs, func(a, b *Artifact) int {
+		switch x, y := a.manifest.Coverage.start(), b.manifest.Coverage.start(); {
+		case before(x, y):
+			return -1
+		case before(y, x):
+			return 1
+		}
+		return slices.Compare(a.manifest.Generation[:], b.manifest.Generation[:])
+	})
+	return m, m.mergeTags()
+}
+
+func (c *Coverage) start() Timestamp {
+	if c.BucketStart != nil {
+		return *c.BucketStart
+	}
+	return Timestamp{math.MinInt64, timeUnits[0]}
+}
+
+func (c *Coverage) end() Timestamp {
+	if c.BucketEnd != nil {
+		return *c.BucketEnd
+	}
+	return Timestamp{math.MinInt64, timeUnits[0]}
+}
+
+// mergeTags makes the union of the tags, by their columns. A name is that of the latest bucket.
+func (m *Merger) mergeTags() error {
+	index := make(map[uint32]int)
+	var named []Timestamp // the end of the bucket that each name is of
+	for _, a := range m.inputs {
+		end := a.manifest.Coverage.end()
+		for _, t := range a.tags {
+			i, ok := index[t.ColumnID]
+			if !ok {
+				index[t.ColumnID] = len(m.tags)
+				m.tags, named = append(m.tags, t), append(named, end)
+			} else if !before(end, named[i]) {
+				m.tags[i].Name, named[i] = t.Name, end
+			}
+		}
+	}
+	if err := checkTags(m.tags); err != nil {
+		return fault.New(fault.Conflict, "series", "the tags of the artifacts together have %s", err)
+	}
+	for _, a := range m.inputs {
+		names, lists := make(map[string]int), make([]bool, len(m.tags))
+		for _, t := range a.tags {
+			names[t.Name], lists[index[t.ColumnID]] = index[t.ColumnID], true
+		}
+		m.maps, m.lists = append(m.maps, names), append(m.lists, lists)
+	}
+	return nil
+}
+
+// Tags are the tags of all artifacts together.
+func (m *Merger) Tags() []Tag { return m.tags }
+
+// Conflicts counts the series of which a value was left out.
+func (m *Merger) Conflicts() int64 { return m.conflicts }
+
+// Overlaps reports whether the buckets of two artifacts overlap in time. Then rows may have been counted twice, and the
+// numbers of rows are upper bounds.
+func (m *Merger) Overlaps() bool {
+	for i := 1; i < len(m.inputs); i++ {
+		for _, a := range m.inputs[:i] {
+			if before(m.inputs[i].manifest.Coverage.start(), a.manifest.Coverage.end()) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Generation is one that follows from those of the inputs: a UUID of version 8 made of their hash, so that the same inputs
+// give the same artifact.
+func (m *Merger) Generation() UUID {
+	h := sha256.New()
+	for _, a := range m.inputs {
+		h.Write(a.manifest.Generation[:])
+	}
+	var u UUID
+	copy(u[:], h.Sum(nil))
+	u[6], u[8] = u[6]&0x0f|0x80, u[8]&0x3f|0x80
+	return u
+}
+
+// Manifest is what an artifact of the merged series is built of: the region, the tags, and the bucket from the first start
+// to the last end. The sequences go from the least to the greatest.
+func (m *Merger) Manifest(generation UUID) *Manifest {
+	out := &Manifest{RegionID: m.inputs[0].manifest.RegionID, Generation: generation, Tags: m.tags}
+	c := &out.Coverage
+	seen := make(map[UUID]bool)
+	for _, a := range m.inputs {
+		in := a.manifest.Coverage
+		if in.BucketStart != nil && (c.BucketStart == nil || before(*in.BucketStart, *c.BucketStart)) {
+			c.BucketStart = in.BucketStart
+		}
+		if in.BucketEnd != nil && (c.BucketEnd == nil || before(*c.BucketEnd, *in.BucketEnd)) {
+			c.BucketEnd = in.BucketEnd
+		}
+		for _, u := range in.SourceFileIDs {
+			if !seen[u] {
+				seen[u] = true
+				c.SourceFileIDs = append(c.SourceFileIDs, u)
+			}
+		}
+		if n := in.MinFileSequence; n != nil && (c.MinFileSequence == nil || *n < *c.MinFileSequence) {
+			c.MinFileSequence = n
+		}
+		if n := in.MaxFileSequence; n != nil && (c.MaxFileSequence == nil || *n > *c.MaxFileSequence) {
+			c.MaxFileSequence = n
+		}
+		if c.CompactionWindowSecs == nil {
+			c.CompactionWindowSecs = in.CompactionWindowSecs
+		}
+		for start, w := range in.WindowSequences {
+			if c.WindowSequences == nil {
+				c.WindowSequences = make(map[string]Window)
+			}
+			if have, ok := c.WindowSequences[start]; ok {
+				w.End, w.MaxSequence = max(w.End, have.End), max(w.MaxSequence, have.MaxSequence)
+			}
+			c.WindowSequences[start] = w
+		}
+	}
+	return out
+}
+
+// head is the next record of an input.
+type head struct {
+	record Record
+	next   func() (Record, error, bool)
+	done   bool
+}
+
+// Select gives the series that match in at least one artifact, merged, in the order of their identifiers. Columns of the
+// query are names of merged tags.
+func (m *Merger) Select(ctx context.Context, q *Query) iter.Seq2[Record, error] {
+	return func(yield func(Record, error) bool) {
+		heads := make([]head, len(m.inputs))
+		fail := func(err error) { yield(Record{}, err) }
+		for i, a := range m.inputs {
+			// Empty labels are left out behind the merge: null and the empty string may not be mixed up in it.
+			sub := *q
+			sub.Limit, sub.Explain = 0, nil
+			next, stop := iter.Pull2(a.selectAll(ctx, &sub))
+			defer stop()
+			heads[i].next = next
+			if err := heads[i].advance(); err != nil {
+				fail(err)
+				return
+			}
+		}
+		given := int64(0)
+		for {
+			least := -1
+			for i := range heads {
+				if !heads[i].done && (least < 0 || heads[i].record.Less(heads[least].record.ID)) {
+					least = i
+				}
+			}
+			if least < 0 {
+				return
+			}
+			if q.Limit > 0 && given == q.Limit {
+				if q.Explain != nil {
+					q.Explain.Truncated = true
+				}
+				return
+			}
+			r, err := m.merge(heads, heads[least].record.ID, q)
+			if err != nil {
+				fail(err)
+				return
+			}
+			given++
+			if !yield(r, nil) {
+				return
+			}
+		}
+	}
+}
+
+func (h *head) advance() error {
+	r, err, ok := h.next()
+	h.record, h.done = r, !ok
+	if ok && err != nil {
+		return err
+	}
+	return nil
+}
+
+// merge makes one record of those that have the identifier.
+func (m *Merger) merge(heads []head, id ID, q *Query) (Record, error) {
+	type value struct {
+		text      string
+		has, seen bool
+	}
+	values := make([]value, len(m.tags))
+	out := Record{ID: id}
+	conflict := false
+	for i := range heads {
+		h := &heads[i]
+		if h.done || h.record.ID != id {
+			continue
+		}
+		if out.RowCount > math.MaxUint64-h.record.RowCount {
+			return out, fault.New(fault.Limit, "series", "the numbers of rows have a sum of more than 64 bits").On(id.String())
+		}
+		out.RowCount += h.record.RowCount
+		mine := make([]value, len(m.tags))
+		for _, l := range h.record.Labels {
+			mine[m.maps[i][l.Name]] = value{l.Value, true, true}
+		}
+		for t := range m.tags {
+			if !m.lists[i][t] || q.Columns != nil && !slices.Contains(q.Columns, m.tags[t].Name) {
+				continue
+			}
+			v := value{mine[t].text, mine[t].has, true}
+			if !values[t].seen {
+				values[t] = v
+				continue
+			}
+			if values[t] == v {
+				continue
+			}
+			if !m.keepFirst {
+				show := func(v value) string {
+					if !v.has {
+						return "null"
+					}
+					return fmt.Sprintf("%q", short(v.text))
+				}
+				return out, fault.New(fault.Conflict, "series", "the label %q is %s in one artifact and %s in another", m.tags[t].Name, show(values[t]), show(v)).On(id.String()).In(m.inputs[i].name)
+			}
+			conflict = true
+		}
+		if err := h.advance(); err != nil {
+			return out, err
+		}
+	}
+	if conflict {
+		m.conflicts++
+	}
+	out.Labels = make([]Label, 0, len(m.tags))
+	for t, v := range values {
+		if v.has && (q.Mode == Native || v.text != "") {
+			out.Labels = append(out.Labels, Label{m.tags[t].Name, v.text})
+		}
+	}
+	return out, nil
+}
+
+// selectAll is Select with every label that is not null, in both modes, and all tags.
+func (a *Artifact) selectAll(ctx context.Context, q *Query) iter.Seq2[Record, error] {
+	all := *q
+	all.Columns = nil
+	return a.selectRecords(ctx, &all, Native)
+}

@@ -1,0 +1,562 @@
+package series
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"iter"
+	"math/bits"
+	"slices"
+
+	"github.com/spilehq/spile/fault"
+	"github.com/spilehq/spile/source"
+)
+
+// Query says which series are selected, and what of them is wanted. The zero value selects all.
+type Query struct {
+	Matchers []*Matcher // all must hold
+	Mode     Mode
+	Tables   []uint32 // nil: every table
+	Range    *Range   // of identifiers; nil: all
+	Columns  []string // the labels that records have; nil: every tag
+	Limit    int64    // of records; 0: none. [Explain.Truncated] tells that there are more
+	// IgnoreUnknown leaves matchers out whose label is no tag of the artifact, which gives candidates: a superset.
+	IgnoreUnknown bool
+	// Explain, when set, is filled while the query runs.
+	Explain *Explain
+}
+
+// Explain says what a query did.
+type Explain struct {
+	Matchers  []MatcherExplain
+	Blocks    int64 // that the range and the tables leave
+	Skipped   int64 // by statistics alone
+	Whole     int64 // all of whose series match by statistics alone
+	Evaluated int64 // whose values were looked at
+	Series    int64 // in the blocks that are left
+	Selected  int64
+	Truncated bool // the limit was reached, and there is more
+}
+
+// MatcherExplain says what one matcher did.
+type MatcherExplain struct {
+	Matcher         string
+	None, All, Read int64 // blocks by the decision
+	Bytes           int64 // stored bytes of the chunks that were read for it
+	Evaluations     int64 // values that it was run on
+}
+
+// decision is what statistics say of a matcher and a block.
+type decision uint8
+
+const (
+	decideRead decision = iota
+	decideNone
+	decideAll
+)
+
+// decide is the table of docs/format/series.md, "Deciding by statistics". c is nil for a tag that the block does not store.
+func (m *Matcher) decide(c *column, mode Mode) decision {
+	yes := func(all bool) decision {
+		if all {
+			return decideAll
+		}
+		return decideNone
+	}
+	if c == nil || !c.hasStats {
+		return yes(m.matchesNull(mode))
+	}
+	switch {
+	case m.Op == IsNull && c.nulls == 0:
+		return decideNone
+	case m.Op == IsNull:
+		return decideRead
+	case m.Op == IsNotNull && c.nulls == 0:
+		return decideAll
+	case m.Op == IsNotNull:
+		return decideRead
+	}
+	u, null := m.values(c.min, c.max), m.matchesNull(mode)
+	switch {
+	case u == matchNone && (c.nulls == 0 || !null):
+		return decideNone
+	case u == matchAll && (c.nulls == 0 || null):
+		return decideAll
+	}
+	return decideRead
+}
+
+// plan is a query that was checked against an artifact.
+type plan struct {
+	a        *Artifact
+	q        *Query
+	matchers []planned
+	nothing  bool // a matcher on an unknown label selects nothing
+	columns  []int
+	tables   []uint32 // sorted
+	ranges   []Range
+}
+
+type planned struct {
+	*Matcher
+	tag     int
+	explain *MatcherExplain
+}
+
+func (a *Artifact) plan(q *Query) (*plan, error) {
+	p := &plan{a: a, q: q}
+	byName := make(map[string]int, len(a.tags))
+	for i, t := range a.tags {
+		byName[t.Name] = i
+	}
+	if q.Explain != nil {
+		*q.Explain = Explain{Matchers: make([]MatcherExplain, len(q.Matchers))}
+	}
+	for i, m := range q.Matchers {
+		if m.Op >= IsNull && q.Mode != Native {
+			return nil, fault.New(fault.Invalid, "series", "%s needs the mode native: in that of Prometheus null is the empty string", m)
+		}
+		e := &MatcherExplain{}
+		if q.Explain != nil {
+			e = &q.Explain.Matchers[i]
+		}
+		e.Matcher = m.String()
+		tag, ok := byName[m.Name]
+		if !ok { // null for every series
+			p.nothing = p.nothing || !q.IgnoreUnknown && !m.matchesNull(q.Mode)
+			continue
+		}
+		p.matchers = append(p.matchers, planned{m, tag, e})
+	}
+	if q.Columns == nil {
+		for i := range a.tags {
+			p.columns = append(p.columns, i)
+		}
+	}
+	for _, name := range q.Columns {
+		if tag, ok := byName[name]; ok && !slices.Contains(p.columns, tag) {
+			p.columns = append(p.columns, tag)
+		}
+	}
+	slices.Sort(p.columns)
+	in := everything
+	if q.Range != nil {
+		in = *q.Range
+	}
+	if q.Tables == nil {
+		p.ranges = []Range{in}
+		return p, nil
+	}
+	p.tables = slices.Clone(q.Tables)
+	slices.Sort(p.tables)
+	for _, t := range slices.Compact(p.tables) {
+		r := TableRange(t)
+		if !r.meets(in) {
+			continue
+		}
+		if r.First.Less(in.First) {
+			r.First = in.First
+		}
+		if in.Last.Less(r.Last) {
+			r.Last = in.Last
+		}
+		p.ranges = append(p.ranges, r)
+	}
+	return p, nil
+}
+
+// selection is a block with the rows that match.
+type selection struct {
+	rows
+	in    Range
+	alive []uint64 // a bit for each row; nil: all of those in the range
+	count int      // of them, once the range is cut
+	from  int      // the rows in the range
+	to    int
+}
+
+// Select gives the series that match, in the order of their identifiers. Its memory is that of some blocks.
+func (a *Artifact) Select(ctx context.Context, q *Query) iter.Seq2[Record, error] {
+	return a.selectRecords(ctx, q, q.Mode)
+}
+
+// selectRecords is Select whose records have the labels of a mode of their own.
+func (a *Artifact) selectRecords(ctx context.Context, q *Query, labels Mode) iter.Seq2[Record, error] {
+	return func(yield func(Record, error) bool) {
+		p, err := a.plan(q)
+		if err != nil {
+			yield(Record{}, err)
+			return
+		}
+		var given int64
+		for s, err := range p.selections(ctx, wanted{tsids: true, counts: true, tags: p.columns}) {
+			if err != nil {
+				yield(Record{}, err)
+				return
+			}
+			for k := range s.each() {
+				if q.Limit > 0 && given == q.Limit {
+					if q.Explain != nil {
+						q.Explain.Truncated = true
+					}
+					return
+				}
+				given++
+				if q.Explain != nil {
+					q.Explain.Selected++
+				}
+				if !yield(s.recordIn(k, labels), nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// recordIn is row k in a mode: that of Prometheus leaves empty labels out.
+func (s *selection) recordIn(k int, mode Mode) Record {
+	r := s.record(k)
+	if mode == Prom {
+		r.Labels = slices.DeleteFunc(r.Labels, func(l Label) bool { return l.Value == "" })
+	}
+	return r
+}
+
+// Count counts the series that match. Blocks that statistics decide cost nothing, but for the TSIDs of those at the ends of
+// a range.
+func (a *Artifact) Count(ctx context.Context, q *Query) (uint64, error) {
+	p, err := a.plan(q)
+	if err != nil {
+		return 0, err
+	}
+	var n uint64
+	for s, err := range p.selections(ctx, wanted{}) {
+		if err != nil {
+			return 0, err
+		}
+		n += uint64(s.count)
+		if q.Explain != nil {
+			q.Explain.Selected += int64(s.count)
+		}
+	}
+	return n, nil
+}
+
+// SumRows adds the numbers of rows of the series that match up; a sum of more than 64 bits is [fault.Limit].
+func (a *Artifact) SumRows(ctx context.Context, q *Query) (uint64, error) {
+	p, err := a.plan(q)
+	if err != nil {
+		return 0, err
+	}
+	var sum uint64
+	for s, err := range p.selections(ctx, wanted{counts: true}) {
+		if err != nil {
+			return 0, err
+		}
+		for k := range s.each() {
+			next, carry := bits.Add64(sum, s.counts[k], 0)
+			if carry != 0 {
+				return 0, fault.New(fault.Limit, "series", "the numbers of rows have a sum of more than 64 bits").In(a.name)
+			}
+			sum = next
+		}
+	}
+	return sum, nil
+}
+
+// each gives the rows that match.
+func (s *selection) each() iter.Seq[int] {
+	return func(yield func(int) bool) {
+		if s.alive == nil {
+			for k := s.from; k < s.to; k++ {
+				if !yield(k) {
+					return
+				}
+			}
+			return
+		}
+		for w, word := range s.alive {
+			for ; word != 0; word &= word - 1 {
+				if !yield(w<<6 + bits.TrailingZeros64(word)) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// windowBlocks and windowBytes bound what a query decides and reads at once.
+const windowBlocks = 64
+
+// selections gives the blocks that have rows which match, with the wanted columns of them.
+func (p *plan) selections(ctx context.Context, w wanted) iter.Seq2[*selection, error] {
+	return func(yield func(*selection, error) bool) {
+		if p.nothing {
+			return
+		}
+		e := p.q.Explain
+		if e == nil {
+			e = &Explain{}
+		}
+		var window []*selection
+		var size uint64
+		var bytes *store
+		flush := func() bool {
+			if len(window) == 0 {
+				return true
+			}
+			if bytes == nil || bytes.obj != window[0].part.obj {
+				bytes = newStore(window[0].part)
+			}
+			err := p.evaluate(ctx, window, bytes, w)
+			done := window
+			window, size = nil, 0
+			if err != nil {
+				yield(nil, err)
+				return false
+			}
+			bytes.drop(int64(done[len(done)-1].columns[0].Offset))
+			for _, s := range done {
+				if s.count > 0 && !yield(s, nil) {
+					return false
+				}
+			}
+			return true
+		}
+		for _, r := range p.ranges {
+			for b, err := range p.a.blocks(ctx, r) {
+				if err != nil {
+					if flush() {
+						yield(nil, err)
+					}
+					return
+				}
+				e.Blocks++
+				e.Series += int64(b.series)
+				s := &selection{rows: rows{blockAt: b, tags: make(map[int]*dict)}, in: r, to: int(b.series)}
+				if p.skips(s) {
+					e.Skipped++
+					continue
+				}
+				if len(window) > 0 && (window[0].part != b.part || len(window) == windowBlocks || size > windowBytes) && !flush() {
+					return
+				}
+				window = append(window, s)
+				for i := range b.columns {
+					size += uint64(b.columns[i].Stored)
+				}
+			}
+		}
+		flush()
+	}
+}
+
+// skips reports whether statistics say that no row of a block matches.
+func (p *plan) skips(s *selection) bool {
+	none := false
+	for _, m := range p.matchers {
+		if m.decide(s.column(m.tag), p.q.Mode) == decideNone {
+			m.explain.None++
+			none = true
+		}
+	}
+	return none
+}
+
+// evaluate finds the rows that match in some blocks of one part, and reads the wanted columns of those that have any.
+func (p *plan) evaluate(ctx context.Context, window []*selection, bytes *store, w wanted) error {
+	todo := make([][]planned, len(window)) // the matchers that have to read, in their order, for each block
+	rounds := 0
+	for i, s := range window {
+		for _, m := range p.matchers {
+			switch m.decide(s.column(m.tag), p.q.Mode) {
+			case decideAll:
+				m.explain.All++
+			case decideRead:
+				m.explain.Read++
+				todo[i] = append(todo[i], m)
+			}
+		}
+		// The shortest chunk first, since the others may not be needed; what is equal, by equality before patterns.
+		slices.SortStableFunc(todo[i], func(a, b planned) int {
+			ca, cb := s.column(a.tag), s.column(b.tag)
+			return cmp.Or(cmp.Compare(ca.Stored>>10, cb.Stored>>10), cmp.Compare(a.Op, b.Op), cmp.Compare(ca.Stored, cb.Stored))
+		})
+		rounds = max(rounds, len(todo[i]))
+		if e := p.q.Explain; e != nil {
+			if len(todo[i]) == 0 {
+				e.Whole++
+			} else {
+				e.Evaluated++
+			}
+		}
+	}
+	for round := range rounds {
+		var load []loading
+		for i, s := range window {
+			if round < len(todo[i]) && (s.alive == nil || !isZero(s.alive)) {
+				m := todo[i][round]
+				c := s.column(m.tag)
+				if s.tags[m.tag] == nil {
+					m.explain.Bytes += int64(c.Stored)
+				}
+				load = append(load, loading{&s.rows, c, m.tag})
+			}
+		}
+		if err := loadAll(ctx, load, bytes); err != nil {
+			return err
+		}
+		for i, s := range window {
+			if round < len(todo[i]) && (s.alive == nil || !isZero(s.alive)) {
+				s.match(todo[i][round], p.q.Mode)
+			}
+		}
+	}
+	// The rest, of the blocks that have rows left.
+	var load []loading
+	for _, s := range window {
+		if s.alive != nil && isZero(s.alive) {
+			continue
+		}
+		inside := s.in.covers(s.Range)
+		if (w.tsids || !inside) && s.tsids == nil {
+			load = append(load, loading{&s.rows, &s.columns[0], tagTSID})
+		}
+		if w.counts {
+			load = append(load, loading{&s.rows, &s.columns[1], tagCount})
+		}
+		for _, tag := range w.tags {
+			if c := s.column(tag); c != nil && s.tags[tag] == nil {
+				load = append(load, loading{&s.rows, c, tag})
+			}
+		}
+	}
+	if err := loadAll(ctx, load, bytes); err != nil {
+		return err
+	}
+	for _, s := range window {
+		s.cutAlive()
+		// Tags that were read for a matcher alone are no label of the record.
+		for tag := range s.tags {
+			if !slices.Contains(w.tags, tag) {
+				delete(s.tags, tag)
+			}
+		}
+	}
+	return nil
+}
+
+func isZero(words []uint64) bool {
+	for _, w := range words {
+		if w != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// match takes the rows out that a matcher does not select. It is run once for each value of the dictionary.
+func (s *selection) match(m planned, mode Mode) {
+	d := s.tags[m.tag]
+	hit := make([]bool, len(d.values))
+	hit[0] = m.matchesNull(mode)
+	for i, v := range d.values[1:] {
+		hit[i+1] = m.Matches(v)
+	}
+	m.explain.Evaluations += int64(len(d.values) - 1)
+	if s.alive == nil {
+		s.alive = make([]uint64, (len(d.codes)+63)/64)
+		for k, code := range d.codes {
+			if hit[code] {
+				s.alive[k>>6] |= 1 << (k & 63)
+			}
+		}
+		return
+	}
+	for w, word := range s.alive {
+		for rest := word; rest != 0; rest &= rest - 1 {
+			bit := bits.TrailingZeros64(rest)
+			if !hit[d.codes[w<<6+bit]] {
+				word &^= 1 << bit
+			}
+		}
+		s.alive[w] = word
+	}
+}
+
+// cutAlive cuts the rows to the range, and counts them.
+func (s *selection) cutAlive() {
+	if s.alive != nil && isZero(s.alive) {
+		s.count = 0
+		return
+	}
+	s.from, s.to = s.cut(s.in)
+	if s.alive == nil {
+		s.count = s.to - s.from
+		return
+	}
+	for w := range s.alive {
+		lo, hi := w<<6, w<<6+64
+		mask := ^uint64(0)
+		if lo < s.from {
+			mask &= ^uint64(0) << min(64, s.from-lo)
+		}
+		if hi > s.to {
+			mask &= ^uint64(0) >> min(64, hi-s.to)
+		}
+		s.alive[w] &= mask
+		s.count += bits.OnesCount64(s.alive[w])
+	}
+}
+
+// The tags that stand for the two columns that are always there.
+const (
+	tagTSID  = -1
+	tagCount = -2
+)
+
+// loading is a column that is to be read.
+type loading struct {
+	row *rows
+	c   *column
+	tag int
+}
+
+// loadAll reads and decodes columns of blocks of one part, as far as they are not remembered.
+func loadAll(ctx context.Context, list []loading, bytes *store) error {
+	var ranges []source.Range
+	var missing []loading
+	for _, l := range list {
+		if v, ok := l.row.cached(l.c); ok {
+			l.row.set(l.tag, v)
+			continue
+		}
+		if !l.c.known() {
+			return l.row.at(failed(fault.UnsupportedCodec, 40, "stored in the encoding %d and the compression %d, which are not known", l.c.Encoding, l.c.Compression), l.c)
+		}
+		missing = append(missing, l)
+		ranges = append(ranges, source.Range{Start: int64(l.c.Offset), End: int64(l.c.end())})
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	if err := bytes.fetch(ctx, ranges); err != nil {
+		return err
+	}
+	for i, l := range missing {
+		v, size, err := l.row.decode(l.c, bytes.get(ranges[i]))
+		if err != nil {
+			return l.row.at(err, l.c)
+		}
+		l.row.set(l.tag, v)
+		if c := l.row.part.a.cache; c != nil {
+			c.put(cacheKey{l.row.part.id, l.c.Offset}, v, size)
+		}
+	}
+	return nil
+}
+
+// String says in a line what a query did.
+func (e *Explain) String() string {
+	return fmt.Sprintf("%d blocks of %d series: %d skipped, %d whole, %d evaluated; %d series selected", e.Blocks, e.Series, e.Skipped, e.Whole, e.Evaluated, e.Selected)
+}

@@ -1,0 +1,110 @@
+package series
+
+import (
+	"context"
+	"slices"
+	"sort"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/spilehq/spile/source"
+)
+
+// store keeps the stored bytes of a part that one query has read, as long as it needs them, so that no byte is read twice:
+// what a merged request brings beside the chunks that were asked for serves the next ones.
+type store struct {
+	obj   source.Object
+	spans []stretch // sorted, disjoint
+}
+
+// newStore returns a store of a part that is ready: the end of it was read already.
+func newStore(p *part) *store {
+	return &store{obj: p.obj, spans: []stretch{{int64(p.tailAt), p.tail}}}
+}
+
+type stretch struct {
+	start int64
+	bytes []byte
+}
+
+func (s stretch) end() int64 { return s.start + int64(len(s.bytes)) }
+
+// get returns the bytes of a range that was read, nil otherwise.
+func (s *store) get(r source.Range) []byte {
+	i := sort.Search(len(s.spans), func(i int) bool { return s.spans[i].end() > r.Start })
+	if i == len(s.spans) || s.spans[i].start > r.Start || s.spans[i].end() < r.End {
+		return nil
+	}
+	at := r.Start - s.spans[i].start
+	return s.spans[i].bytes[at : at+r.Len() : at+r.Len()]
+}
+
+// fetch reads the ranges that are not there yet: a plan by the cost of the source, in parallel. Bytes that are there are
+// not read again.
+func (s *store) fetch(ctx context.Context, ranges []source.Range) error {
+	var missing []source.Range
+	for _, r := range ranges {
+		if r.Len() > 0 && s.get(r) == nil {
+			missing = append(missing, r)
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	cost := s.obj.Cost()
+	var reads []stretch
+	for _, req := range source.Plan(missing, cost) {
+		for _, gap := range s.gaps(req.Range) {
+			reads = append(reads, stretch{gap.Start, make([]byte, gap.Len())})
+		}
+	}
+	work, ctx := errgroup.WithContext(ctx)
+	work.SetLimit(max(1, cost.Parallel))
+	for _, r := range reads {
+		work.Go(func() error { return s.obj.ReadAt(ctx, r.bytes, r.start) })
+	}
+	if err := work.Wait(); err != nil {
+		return err
+	}
+	s.spans = append(s.spans, reads...)
+	slices.SortFunc(s.spans, func(a, b stretch) int { return int(min(1, max(-1, a.start-b.start))) })
+	// Neighbours become one, so that a chunk that lies in two of them is found.
+	joined := s.spans[:0]
+	for _, r := range s.spans {
+		if n := len(joined); n > 0 && joined[n-1].end() == r.start {
+			joined[n-1].bytes = slices.Concat(joined[n-1].bytes, r.bytes)
+		} else {
+			joined = append(joined, r)
+		}
+	}
+	s.spans = joined
+	return nil
+}
+
+// gaps are the parts of a range that were not read.
+func (s *store) gaps(r source.Range) []source.Range {
+	var out []source.Range
+	at := r.Start
+	for _, have := range s.spans {
+		if have.end() <= at || have.start >= r.End {
+			continue
+		}
+		if have.start > at {
+			out = append(out, source.Range{Start: at, End: have.start})
+		}
+		at = max(at, have.end())
+	}
+	if at < r.End {
+		out = append(out, source.Range{Start: at, End: r.End})
+	}
+	return out
+}
+
+// drop forgets what lies before an offset.
+func (s *store) drop(before int64) {
+	i := 0
+	for i < len(s.spans)-1 && s.spans[i].end() <= before { // the last one is the end of the part
+		i++
+	}
+	s.spans = slices.Delete(s.spans, 0, i)
+}
