@@ -10,7 +10,7 @@ import (
 )
 
 // MetricName is the label that names a metric. It is no tag of an artifact: the caller translates it to tables.
-const MetricName = labels.MetricName
+const MetricName = "__name__"
 
 var ops = map[labels.MatchType]series.Op{
 	labels.MatchEqual: series.Equal, labels.MatchNotEqual: series.NotEqual,
