@@ -70,7 +70,7 @@ func (e *env) du(ctx context.Context, args []string, levels int, in *sourceFlags
 	}
 	defer d.Close()
 	if d.table != nil {
-		return e.tableDu(d.table, textOf(args), out)
+		return e.tableDu(ctx, d.table, textOf(args), out)
 	}
 	r, err := d.usage(ctx, n, path, levels)
 	if err != nil {

@@ -56,7 +56,7 @@ func (e *env) ls(ctx context.Context, args []string, in *sourceFlags, out *table
 	}
 	defer d.Close()
 	if d.table != nil {
-		return e.tableLs(d.table, textOf(args), out)
+		return e.tableLs(ctx, d.table, textOf(args), out)
 	}
 	list := &jsonArray{e: e, pretty: out.pretty}
 	print := func(row *lsRow) error {
