@@ -128,6 +128,10 @@ func openWorkbook(ctx context.Context, r io.ReaderAt, size int64, o *Options) (*
 	return b, nil
 }
 
+func tooMany(what string, most int) error {
+	return fault.New(fault.Limit, "xlsx", "more than %d %s", most, what)
+}
+
 // related is a relation of a part.
 type related struct{ id, kind, target string }
 
@@ -148,6 +152,9 @@ func (b *workbook) relations(name string) ([]related, error) {
 		target := attr(e, "Target")
 		if !strings.HasPrefix(target, "/") {
 			target = path.Join(dir, target)
+		}
+		if len(out) == maxItems {
+			return tooMany("relations", maxItems)
 		}
 		out = append(out, related{attr(e, "Id"), attr(e, "Type"), strings.TrimPrefix(path.Clean(target), "/")})
 		return p.skip()
@@ -196,6 +203,9 @@ func (b *workbook) main(name string, rels []related) error {
 			file := b.files[strings.ToLower(rels[i].target)]
 			if file == nil {
 				return fault.New(fault.Corrupt, "xlsx", "the sheet %q has no part %q", attr(e, "name"), rels[i].target)
+			}
+			if len(b.sheets) == maxItems {
+				return tooMany("sheets", maxItems)
 			}
 			b.sheets = append(b.sheets, sheetRef{attr(e, "name"), file})
 		}
@@ -254,6 +264,9 @@ func (b *workbook) readStyles(name string) error {
 				if len(code) > maxFormat {
 					return fault.New(fault.Limit, "xlsx", "a number format of %d bytes, at most %d", len(code), maxFormat)
 				}
+				if len(formats) == maxItems {
+					return tooMany("number formats", maxItems)
+				}
 				formats[attr(e, "numFmtId")] = formatStyle(code)
 			}
 		case "cellXfs":
@@ -262,6 +275,9 @@ func (b *workbook) readStyles(name string) error {
 			return p.skip()
 		case "xf":
 			if inCells {
+				if len(ids) == maxStyles {
+					return tooMany("styles of cells", maxStyles)
+				}
 				ids = append(ids, attr(e, "numFmtId"))
 			}
 		}
