@@ -215,7 +215,10 @@ func readNumber(text json.RawMessage, to any) error {
 	if string(text) == "null" {
 		return errors.New("null, want a number")
 	}
-	return json.Unmarshal(text, to)
+	if err := json.Unmarshal(text, to); err != nil {
+		return fmt.Errorf("%.40s, want a whole number, digits alone", text)
+	}
+	return nil
 }
 
 // properties returns the members of an object in their order. A name that occurs twice, which is how a bad merge looks,

@@ -596,3 +596,16 @@ func FuzzBaseline(f *testing.F) {
 		}
 	})
 }
+
+// What is no whole number is told in the words of JSON, not of Go.
+func TestBaselineNumbers(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"BaselineVersion":2.0,"Tables":{}}`:  "tcb: BaselineVersion: the baseline is not readable: 2.0, want a whole number, digits alone",
+		`{"BaselineVersion":"2","Tables":{}}`:  `tcb: BaselineVersion: the baseline is not readable: "2", want a whole number, digits alone`,
+		`{"BaselineVersion":null,"Tables":{}}`: "tcb: BaselineVersion: the baseline is not readable: null, want a number",
+	} {
+		if _, err := ParseBaseline([]byte(text)); err == nil || err.Error() != want {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}

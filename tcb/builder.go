@@ -131,6 +131,14 @@ func bitmapOf(v []bool) Bitmap {
 
 // want is the error for a cell that is not what the column takes.
 func want(f *Field, v Cell) error {
+	if bits := floatBits(f.Type.Element); bits > 0 && (v.Kind == CellText || v.Kind == CellNumber) {
+		if _, err := strconv.ParseFloat(v.Text, bits); err == nil && strings.Trim(v.Text, "0123456789+-.eE") == "" {
+			if strings.ContainsAny(v.Text, ".eE") {
+				return fault.New(fault.Invalid, "tcb", "%s, want a number that is not too small for %d-bit floats, which make it 0", v.what(), bits)
+			}
+			return fault.New(fault.Invalid, "tcb", "%s, want a whole number that %d-bit floats hold", v.what(), bits)
+		}
+	}
 	return fault.New(fault.Invalid, "tcb", "%s, want %s", v.what(), expected(f))
 }
 
@@ -175,6 +183,17 @@ func expected(f *Field) string {
 		return "text"
 	}
 	return "a uuid as 00112233-4455-6677-8899-aabbccddeeff"
+}
+
+// floatBits is the size of floats, 0 of what are none.
+func floatBits(e Element) int {
+	switch e {
+	case F32:
+		return 32
+	case F64:
+		return 64
+	}
+	return 0
 }
 
 // someLabels are the labels of an enumeration by their numbers, the first of them where there are many.
@@ -289,8 +308,7 @@ func parseBool(s string) (v, ok bool) {
 // quietNaN is the NaN without a payload; [math.NaN] has one.
 const quietNaN = 0x7ff8 << 48
 
-// parseFloat reads a number, or the name of one that JSON and spreadsheets have no number for, to the nearest float. It
-// refuses what is too large, and hexadecimal and underlined forms.
+// parseFloat reads a number, or the name of one that JSON and spreadsheets have no number for.
 func parseFloat(v Cell, bits int) (float64, bool) {
 	switch {
 	case v.Kind == CellBool, v.Kind == CellDate:
@@ -305,11 +323,43 @@ func parseFloat(v Cell, bits int) (float64, bool) {
 			return math.Inf(-1), true
 		}
 	}
-	if strings.Trim(v.Text, "0123456789+-.eE") != "" {
+	return ParseFloat(v.Text, bits)
+}
+
+// ParseFloat reads a number in decimal digits as a float of 32 or 64 bits. A number with a point or an exponent is taken
+// to the nearest float; but not what is too large, and not one that is too small to be anything but 0. A whole number,
+// digits alone, is taken if a float holds it exactly, or as floats are written: 1152921504606847000 for 2^60.
+func ParseFloat(s string, bits int) (float64, bool) {
+	if strings.Trim(s, "0123456789+-.eE") != "" {
 		return 0, false
 	}
-	x, err := strconv.ParseFloat(v.Text, bits)
-	return x, err == nil
+	x, err := strconv.ParseFloat(s, bits)
+	if err != nil {
+		return 0, false
+	}
+	if x == 0 {
+		mantissa := s
+		if i := strings.IndexAny(s, "eE"); i >= 0 {
+			mantissa = s[:i]
+		}
+		return x, !strings.ContainsAny(mantissa, "123456789")
+	}
+	return x, strings.ContainsAny(s, ".eE") || isWhole(s, x, bits)
+}
+
+// isWhole reports whether digits are the float that is the nearest, or how it is written.
+func isWhole(s string, x float64, bits int) bool {
+	digits := strings.TrimLeft(strings.TrimLeft(s, "+-"), "0")
+	exact := 15
+	if bits == 32 {
+		exact = 7
+	}
+	if len(digits) <= exact {
+		return true
+	}
+	var buf [400]byte
+	x = math.Abs(x)
+	return string(strconv.AppendFloat(buf[:0], x, 'f', 0, 64)) == digits || string(strconv.AppendFloat(buf[:0], x, 'f', -1, bits)) == digits
 }
 
 func parseInt32(s string) (int32, bool) {

@@ -3,6 +3,8 @@ package tcb
 import (
 	"errors"
 	"math"
+	"math/rand/v2"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -40,6 +42,27 @@ var builderCells = []struct {
 	{"timespan", Cell{CellDate, "2026-01-02T00:00:00"}, "", "want a timespan"},
 	{"f32", Cell{CellNumber, "0.1"}, "0.1", ""},
 	{"f32", Cell{CellNumber, "1e39"}, "", "want a number in the range of 32-bit floats"},
+	{"f32", Cell{CellNumber, "16777216"}, "16777216.0", ""},
+	{"f32", Cell{CellNumber, "16777217"}, "", `a number "16777217", want a whole number that 32-bit floats hold`},
+	{"f32", Cell{CellText, "-16777217"}, "", `text "-16777217", want a whole number that 32-bit floats hold`},
+	{"f32", Cell{CellText, "16777217.0"}, "16777216.0", ""},
+	{"f32", Cell{CellNumber, "16777218"}, "16777218.0", ""},
+	{"f32", Cell{CellNumber, "0016777218"}, "16777218.0", ""},
+	{"f32", Cell{CellNumber, "1e-45"}, "1e-45", ""},
+	{"f32", Cell{CellNumber, "1e-50"}, "", `a number "1e-50", want a number that is not too small for 32-bit floats, which make it 0`},
+	{"f32", Cell{CellNumber, "0e-50"}, "0.0", ""},
+	{"f32", Cell{CellNumber, "-0"}, "-0.0", ""},
+	{"f64", Cell{CellNumber, "9007199254740992"}, "9007199254740992.0", ""},
+	{"f64", Cell{CellNumber, "9007199254740993"}, "", "want a whole number that 64-bit floats hold"},
+	{"f64", Cell{CellNumber, "9007199254740993.0"}, "9007199254740992.0", ""},
+	{"f64", Cell{CellNumber, "1152921504606846976"}, "1152921504606847000.0", ""},
+	{"f64", Cell{CellNumber, "1152921504606847000"}, "1152921504606847000.0", ""},
+	{"f64", Cell{CellNumber, "1152921504606847001"}, "", "want a whole number that 64-bit floats hold"},
+	{"f64", Cell{CellNumber, "100000000000000000000"}, "100000000000000000000.0", ""},
+	{"f64", Cell{CellNumber, "1e-400"}, "", "which make it 0"},
+	{"f64", Cell{CellText, "-0.0000e9"}, "-0.0", ""},
+	{"f64", Cell{CellText, "1e400"}, "", "want a number in the range of 64-bit floats"},
+	{"f64", Cell{CellText, ""}, "", "want a number in the range of 64-bit floats"},
 	{"f64", Cell{CellText, "3,5"}, "", `text "3,5", want a number`},
 	{"f64", Cell{CellText, "0x1p4"}, "", "want a number"},
 	{"f64", Cell{CellText, "-Infinity"}, `"-Infinity"`, ""},
@@ -93,5 +116,42 @@ func TestBuilderNaN(t *testing.T) {
 	}
 	if x := math.Float32bits(c[1].Float32s[0]); x != 0x7fc0<<16 {
 		t.Errorf("NaN of 32 bits is %#x", x)
+	}
+}
+
+// A float is taken again in the form in which JSON has it.
+func TestParseFloatReadsWhatIsWritten(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 20_000 {
+		x := math.Float64frombits(random.Uint64())
+		if random.IntN(2) == 0 {
+			x = math.Ldexp(float64(random.Int64()), random.IntN(20))
+		}
+		for _, bits := range []int{32, 64} {
+			if bits == 32 {
+				x = float64(float32(x))
+			}
+			text, _, err := value.AppendJSONFloat(nil, x, bits, nil)
+			if err != nil {
+				continue // no finite number
+			}
+			if got, ok := ParseFloat(string(text), bits); !ok || math.Float64bits(got) != math.Float64bits(x) {
+				t.Errorf("%s of %d bits is %v, %t, want %v", text, bits, got, ok, x)
+			}
+			text = strconv.AppendFloat(nil, x, 'f', -1, bits)
+			if got, ok := ParseFloat(string(text), bits); !ok || got != x {
+				t.Errorf("%s of %d bits is %v, %t, want %v", text, bits, got, ok, x)
+			}
+		}
+	}
+}
+
+// A label that reads as a number would be another value in CSV.
+func TestLabelsAreNoNumbers(t *testing.T) {
+	for label, bad := range map[string]bool{"3": true, "-1": true, "1e3": true, "2.0": true, "+7": true, "007": true, "3.5": false, "x3": false, "": false, "3 ": false, "99999999999999999999": false} {
+		_, err := ParseSchema([]byte(`{"columns":[{"tag":1,"name":"x","type":"enum","enum":{"` + label + `":9}}]}`))
+		if (err != nil) != bad || bad && (!errors.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "column 1 (x): the label "+strconv.Quote(label)+" reads as a number")) {
+			t.Errorf("%q: %v", label, err)
+		}
 	}
 }

@@ -139,6 +139,14 @@ func Diff(old, new Snapshot, o *DiffOptions) (*TableDiff, error) {
 
 func newSide(s Snapshot, name string, labels bool) (*diffSide, error) {
 	d := &diffSide{name: cmp.Or(s.Name, name), columns: s.Columns, fields: make([]Field, len(s.Columns))}
+	var byTag map[int32]*Field
+	byName := make(map[string]*Field) // for columns without a tag
+	if s.Schema != nil {
+		byTag = fieldsByTag(s.Schema.Columns)
+		for i := range s.Schema.Columns {
+			byName[s.Schema.Columns[i].Name] = &s.Schema.Columns[i]
+		}
+	}
 	for i, c := range s.Columns {
 		if err := c.Check(); err != nil {
 			return nil, fault.Locate(err, d.name, "", 0)
@@ -148,12 +156,12 @@ func newSide(s Snapshot, name string, labels bool) (*diffSide, error) {
 		}
 		d.count = c.Rows
 		f := Field{Tag: c.Tag, Name: c.Name, Type: c.Type}
-		if s.Schema != nil {
-			for _, g := range s.Schema.Columns {
-				if g.Tag == c.Tag && c.Tag > 0 || c.Tag == 0 && g.Name == c.Name {
-					f.Name, f.Logical, f.Labels = g.Name, g.Logical, g.Labels
-				}
-			}
+		g := byTag[c.Tag]
+		if c.Tag == 0 {
+			g = byName[c.Name]
+		}
+		if g != nil {
+			f.Name, f.Logical, f.Labels = g.Name, g.Logical, g.Labels
 		}
 		if f.Type.Element != I64 {
 			f.Logical = Number

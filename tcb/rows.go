@@ -32,14 +32,14 @@ func NewRows(columns []*Column, s *Schema, o *RowOptions) *Rows {
 	if o != nil {
 		r.opts = *o
 	}
+	var byTag map[int32]*Field
+	if s != nil {
+		byTag = fieldsByTag(s.Columns)
+	}
 	for i, c := range columns {
 		r.fields[i] = Field{Tag: c.Tag, Name: c.Name, Type: c.Type}
-		if s != nil {
-			for _, f := range s.Columns {
-				if f.Tag == c.Tag {
-					r.fields[i] = f
-				}
-			}
+		if f := byTag[c.Tag]; f != nil {
+			r.fields[i] = *f
 		}
 		key, _, _ := value.AppendJSONString(nil, r.fields[i].label(), &value.JSONOptions{InvalidUTF8: value.UTF8Replace})
 		r.keys[i] = string(key) + ":"

@@ -130,7 +130,7 @@ func place(i int, f *Field) string {
 }
 
 // Check refuses a schema that no table can have: tags below 1, tags and names that occur twice, optional elements of
-// scalars, labels of columns that are no enumerations.
+// scalars, labels of columns that are no enumerations, and labels that read as numbers.
 func (s *Schema) Check() error {
 	tags := make(map[int32]string)
 	names := make(map[string]string)
@@ -161,6 +161,9 @@ func (s *Schema) Check() error {
 		names[f.label()] = place(i, f)
 		numbers := make(map[int32]string)
 		for _, l := range slices.Sorted(maps.Keys(f.Labels)) {
+			if _, ok := ParseInteger(l); ok { // a cell of text would be the label to one reader, and the number to another
+				return bad("the label %q reads as a number, and text that holds it would be either", l)
+			}
 			if other, ok := numbers[f.Labels[l]]; ok {
 				return bad("the labels %q and %q are both %d", other, l, f.Labels[l])
 			}
@@ -223,9 +226,10 @@ func (t *Table) Named(names *Schema) (*Schema, error) {
 		return s, err
 	}
 	var errs []error
+	byTag := fieldsByTag(names.Columns)
 	for i := range s.Columns {
 		f := &s.Columns[i]
-		n := names.field(f.Tag)
+		n := byTag[f.Tag]
 		switch {
 		case n == nil:
 		case n.Type == f.Type:
@@ -241,15 +245,6 @@ func (t *Table) Named(names *Schema) (*Schema, error) {
 		return nil, err
 	}
 	return s, s.Check()
-}
-
-// field is the column with a tag, nil when there is none.
-func (s *Schema) field(tag int32) *Field {
-	i := slices.IndexFunc(s.Columns, func(f Field) bool { return f.Tag == tag })
-	if i < 0 {
-		return nil
-	}
-	return &s.Columns[i]
 }
 
 // takes reports whether the column holds every value of a column of a file: it is of its type, or of a wider one.

@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"math"
+	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/spilehq/spile/fault"
@@ -26,8 +29,8 @@ type VerifyOptions struct {
 }
 
 // Verify reports what is wrong with a file that [Open] has taken, column by column; it goes on behind a bad one, and
-// behind one that is beyond the limits. The limit on bytes is one for each column here. The error is one of the source,
-// not of the data.
+// behind one that is beyond the limits. The limit on bytes is one for each column here, and 16 times as many for all of
+// them; the columns that are not looked at are named. The error is one of the source or the context, not of the data.
 func (t *Table) Verify(ctx context.Context, o *VerifyOptions, report func(Finding)) error {
 	deep := o != nil && o.Deep
 	say := func(f *fault.Error, note bool) { report(Finding{f.In(t.Name()), note}) }
@@ -35,7 +38,13 @@ func (t *Table) Verify(ctx context.Context, o *VerifyOptions, report func(Findin
 		say(f, true)
 	}
 	tooMany, skipped := t.tooManyRows(), false
+	all := verifyReads * min(t.limits.Bytes, math.MaxInt64/verifyReads)
+	left := all
+	var passed []string // columns that are not looked at since nothing is left
 	for _, d := range t.dir.columns {
+		if err := ctx.Err(); err != nil {
+			return fault.New(nil, "tcb", "").Because(err).In(t.Name())
+		}
 		err := checkFloor(d, t.dir.rows)
 		var blocks [][]byte
 		var c *Column
@@ -47,10 +56,16 @@ func (t *Table) Verify(ctx context.Context, o *VerifyOptions, report func(Findin
 				skipped = true
 				continue
 			}
+			if left <= 0 {
+				passed = append(passed, label(d.Tag, ""))
+				continue
+			}
 			if blocks, _, err = t.blocks(ctx, []Descriptor{d}); err != nil {
 				return fault.Locate(err, t.Name(), "", 0)
 			}
-			c, err = decodeBlock(blocks[0], d, t.dir.rows, newBudget(t.limits.Bytes), false)
+			bud := newBudget(t.limits.Bytes)
+			c, err = decodeBlock(blocks[0], d, t.dir.rows, bud, false)
+			left -= bud.all - bud.left.Load()
 		}
 		if err != nil {
 			f, ok := errors.AsType[*fault.Error](fault.Locate(err, t.Name(), label(d.Tag, ""), d.Offset))
@@ -70,8 +85,19 @@ func (t *Table) Verify(ctx context.Context, o *VerifyOptions, report func(Findin
 	if skipped {
 		say(tooMany, false)
 	}
+	if n := len(passed); n > 0 {
+		const most = 10
+		names := strings.Join(passed[:min(n, most)], ", ")
+		if n > most {
+			names += " and " + strconv.Itoa(n-most) + " more"
+		}
+		say(fault.New(fault.Limit, "tcb", "%s: not looked at, the columns in front decode to %d bytes; Limits.Bytes allows more", names, all-left), false)
+	}
 	return nil
 }
+
+// verifyReads is how many times what one read may decode Verify decodes, of all columns.
+const verifyReads = 16
 
 // leftovers are the things in front of the blocks that no reader looks at.
 func (t *Table) leftovers() []*fault.Error {

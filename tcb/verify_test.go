@@ -2,8 +2,11 @@ package tcb
 
 import (
 	"context"
+	"errors"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spilehq/spile/source"
 )
@@ -70,5 +73,79 @@ func TestVerifyGoesOn(t *testing.T) {
 	}
 	if faults, _ := findings(t, table, false); len(faults) > 0 {
 		t.Errorf("blocks were looked at: %q", faults)
+	}
+}
+
+// Verify ends between two columns when the context does.
+func TestVerifyCanceled(t *testing.T) {
+	table := openFile(t, runsFile(1000, 50))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, deep := range []bool{false, true} {
+		if err := table.Verify(ctx, &VerifyOptions{Deep: deep}, func(Finding) {}); !errors.Is(err, context.Canceled) {
+			t.Errorf("deep %t: %v", deep, err)
+		}
+	}
+}
+
+// runsFile is a table of columns of runs, a few bytes each.
+func runsFile(rows, columns int32) []byte {
+	var descs []Descriptor
+	var blocks [][]byte
+	for tag := range columns {
+		descs = append(descs, Descriptor{Tag: tag + 1, Type: Type{Element: I32}, Encoding: RLE})
+		blocks = append(blocks, runOf(rows, tag))
+	}
+	return fileOf(rows, columns, descs, blocks...)
+}
+
+// What all columns decode to is bounded, and the columns behind are named.
+func TestVerifyBytes(t *testing.T) {
+	const rows = 1 << 10
+	table, err := Open(t.Context(), source.Memory("t.tcb", runsFile(rows, 80)), &Options{Limits: Limits{Bytes: 4 * rows}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	faults, notes := findings(t, table, true)
+	const want = "tcb: t.tcb: column 17, column 18, column 19, column 20, column 21, column 22, column 23, column 24, column 25, column 26 and 54 more: " +
+		"not looked at, the columns in front decode to 65536 bytes; Limits.Bytes allows more"
+	if len(faults) != 1 || faults[0] != want || len(notes) > 0 {
+		t.Errorf("%q, %q", faults, notes)
+	}
+	if faults, _ := findings(t, openFile(t, runsFile(rows, 80)), true); len(faults) > 0 {
+		t.Errorf("%q", faults)
+	}
+}
+
+// Names of very many columns are looked up, not searched for.
+func TestManyNames(t *testing.T) {
+	const n = 20_000
+	table := openFile(t, runsFile(1, n))
+	s, err := table.Schema()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range s.Columns {
+		s.Columns[i].Name = "c" + strconv.Itoa(i)
+	}
+	begun := time.Now()
+	s, err = table.As(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tags := make([]int32, n)
+	for i, d := range table.Columns() {
+		tags[i] = d.Tag
+	}
+	columns, err := table.ReadAs(t.Context(), s, tags...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	row, err := NewRows(columns, s, nil).Append(nil, 0)
+	if err != nil || !strings.HasSuffix(string(row), `"c19999":19999}`) {
+		t.Errorf("%.80s, %v", row, err)
+	}
+	if took := time.Since(begun); took > 5*time.Second {
+		t.Errorf("%v for %d columns", took, n)
 	}
 }

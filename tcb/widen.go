@@ -15,8 +15,9 @@ func (t *Table) As(other *Schema) (*Schema, error) {
 	if err != nil || other == nil {
 		return s, err
 	}
+	byTag := fieldsByTag(other.Columns)
 	for i := range s.Columns {
-		if f := other.field(s.Columns[i].Tag); f != nil {
+		if f := byTag[s.Columns[i].Tag]; f != nil {
 			s.Columns[i] = *f
 		}
 	}
@@ -38,8 +39,9 @@ func (t *Table) ReadAs(ctx context.Context, s *Schema, tags ...int32) ([]*Column
 			fields = append(fields, &s.Columns[i])
 		}
 	}
+	byTag := fieldsByTag(s.Columns)
 	for _, tag := range tags {
-		f := s.field(tag)
+		f := byTag[tag]
 		if f == nil {
 			return nil, fault.New(fault.NotFound, "tcb", "there is no column with the tag %d", tag).In(t.Name())
 		}

@@ -123,7 +123,8 @@ csvtable: x.csv: line 4, column 2 (s), element 0: "a\\" has a backslash that sta
 	{name: "blanks are text", columns: two, text: "id,s\n 1,a\n", err: `csvtable: x.csv: line 2, column 1 (id): text " 1", want a whole number of 32 bits`},
 	{name: "tags", columns: two, text: "id@1,gone#,#old@7,s@2\n1,?,?,a\n", err: `csvtable: x.csv: line 1, field 2: "gone#" carries no tag, and "s@2" does: all names carry one, or none`},
 	{name: "reserved", columns: two, text: "id@1,#old@7,s@2\n1,?,a\n", rows: `{"id":1,"s":"a"}`},
-	{name: "left out", columns: two, text: "id,#note,s\n1,?,a\n", rows: `{"id":1,"s":"a"}`},
+	{name: "left out", columns: two, text: "id,#note,s\n1,?,a\n", rows: `{"id":1,"s":"a"}`, warning: `line 1, field 2: 1 column is left out: its name begins with # ("#note")`},
+	{name: "two left out", columns: two, text: "id,#c,s,#d\n1,?,a,\n", rows: `{"id":1,"s":"a"}`, warning: `line 1, field 2: 2 columns are left out: their names begin with # ("#c", "#d")`},
 	{name: "wrong tags", columns: two, text: "id@1,s@1,x@0,y@-1,z@99999999999\n", err: `csvtable: x.csv: line 1, field 2: the tag in "s@1" is that of line 1, field 1 too
 csvtable: x.csv: line 1, field 3: the tag in "x@0", want 1 to 2147483647
 csvtable: x.csv: line 1, field 4: the tag in "y@-1", want 1 to 2147483647

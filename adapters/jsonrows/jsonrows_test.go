@@ -232,3 +232,28 @@ func FuzzJSONRows(f *testing.F) {
 		}
 	})
 }
+
+// A number that a float would change is refused, and one that a float holds is a float.
+func TestInferWholeNumbers(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"a":18446744073709551615}`:                 `jsonrows: y: line 1, a: the number "18446744073709551615", which no column of numbers holds: want it as text`,
+		`{"a":1e-400}`:                               `jsonrows: y: line 1, a: the number "1e-400", which no column of numbers holds: want it as text`,
+		"{\"a\":1.5}\n{\"a\":9007199254740993}":      `jsonrows: y: line 2, a: "9007199254740993" is of another type than "1.5" above it`,
+		"{\"a\":1.5}\n{\"a\":9007199254740992}":      "f64",
+		"{\"a\":1.5}\n{\"a\":1152921504606847000.0}": "f64",
+		"{\"a\":1.5}\n{\"a\":100000000000000000000}": "f64",
+		`{"a":9007199254740993}`:                     "i64",
+		`{"a":0e-400}`:                               "f64",
+	} {
+		s, err := Infer(t.Context(), strings.NewReader(text), &Options{tabular.Options{Name: "y"}})
+		got := ""
+		if err != nil {
+			got = err.Error()
+		} else {
+			got = s.Columns[0].TypeName()
+		}
+		if got != want {
+			t.Errorf("%s: %s, want %s", text, got, want)
+		}
+	}
+}

@@ -51,17 +51,18 @@ func NewCells(rows int, columns []*tcb.Column, s *tcb.Schema, o *Options, pkg st
 
 // Fields are the columns as a schema has them, or as they say themselves where it does not.
 func Fields(columns []*tcb.Column, s *tcb.Schema) []tcb.Field {
+	byTag := make(map[int32]*tcb.Field)
+	if s != nil {
+		for i := range s.Columns {
+			byTag[s.Columns[i].Tag] = &s.Columns[i]
+		}
+	}
 	fields := make([]tcb.Field, len(columns))
 	for i, c := range columns {
 		fields[i] = tcb.Field{Tag: c.Tag, Name: c.Name, Type: c.Type}
-		if s == nil {
-			continue
-		}
-		for _, f := range s.Columns {
-			if f.Tag == c.Tag {
-				fields[i] = f
-				fields[i].Type = c.Type
-			}
+		if f := byTag[c.Tag]; f != nil {
+			fields[i] = *f
+			fields[i].Type = c.Type
 		}
 	}
 	return fields

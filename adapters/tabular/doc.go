@@ -7,9 +7,9 @@
 // # Header
 //
 // A cell of the header is the name of a column, or the decimal tag where no column has that name. "hp@7" is the column hp
-// with the tag 7; "#hp@7" reserves the tag of a column that is gone, and "#note", in a header without tags, is left out.
-// All names carry tags or none does. With tags a column is found by its tag, and a name that is not the one in the schema
-// is an error; without, by its name. An optional column of the schema can be missing, no other can.
+// with the tag 7; "#hp@7" reserves the tag of a column that is gone, and "#note", in a header without tags, is left out,
+// with a warning. All names carry tags or none does. With tags a column is found by its tag, and a name that is not the
+// one in the schema is an error; without, by its name. An optional column of the schema can be missing, no other can.
 //
 // # Cells
 //

@@ -82,6 +82,9 @@ const (
 // Bind finds the column of the schema for each cell, or Left or Unnamed. missing are the columns without a cell, which
 // are optional. What is wrong is added to faults.
 func (h *Header) Bind(s *tcb.Schema, ignoreUnknown bool, faults *Faults) (columns, missing []int) {
+	if w, ok := h.left(); ok {
+		faults.Warn(w.Where, w.Count, "%s", w.Msg)
+	}
 	columns = make([]int, len(h.Fields))
 	byName := make(map[string]int, len(s.Columns))
 	byTag := make(map[int32]int, len(s.Columns))
@@ -135,6 +138,32 @@ func (h *Header) Bind(s *tcb.Schema, ignoreUnknown bool, faults *Faults) (column
 		missing = append(missing, k)
 	}
 	return columns, missing
+}
+
+// left says which columns are left out since their names begin with "#" and have no tag that this reserves.
+func (h *Header) left() (w Warning, ok bool) {
+	var names []string
+	for i := range h.Fields {
+		f := &h.Fields[i]
+		if !f.Reserved || f.Tag != 0 {
+			continue
+		}
+		if w.Count++; w.Count == 1 {
+			w.Where = h.place(i)
+		}
+		if w.Count <= 10 {
+			names = append(names, strconv.Quote("#"+f.Name))
+		}
+	}
+	text := strings.Join(names, ", ")
+	if n := w.Count - len(names); n > 0 {
+		text += " and " + strconv.Itoa(n) + " more"
+	}
+	w.Msg = "1 column is left out: its name begins with # (" + text + ")"
+	if w.Count > 1 {
+		w.Msg = strconv.Itoa(w.Count) + " columns are left out: their names begin with # (" + text + ")"
+	}
+	return w, w.Count > 0
 }
 
 func (h *Header) text(f *Field) string {

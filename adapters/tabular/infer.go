@@ -69,6 +69,11 @@ func (g *Guess) Value(v tcb.Cell, textIsNumber, isElement bool) error {
 	}
 	can := typesOf(v, canAll&^g.not, textIsNumber)
 	if can == 0 {
+		if v.Kind == tcb.CellNumber {
+			if _, err := strconv.ParseFloat(v.Text, 64); err == nil {
+				return fault.New(fault.Invalid, "", "the number %.60q, which no column of numbers holds: want it as text", v.Text)
+			}
+		}
 		return fault.New(fault.Invalid, "", "%.60q is neither a number nor a date", v.Text)
 	}
 	g.not |= canAll &^ can
@@ -91,8 +96,8 @@ func typesOf(v tcb.Cell, in types, textIsNumber bool) types {
 		if n := numberTypes(v.Text, in); n != 0 {
 			return n
 		}
-		// An integer beyond 64 bits, and forms that only a program writes.
-		if _, err := strconv.ParseFloat(v.Text, 64); err == nil && strings.Trim(v.Text, "0123456789+-.eE") == "" {
+		// An integer beyond 64 bits that a float holds, and forms that only a program writes.
+		if _, ok := tcb.ParseFloat(v.Text, 64); ok {
 			return canF64
 		}
 		return 0
@@ -149,7 +154,8 @@ func numberTypes(s string, in types) types {
 			return 0
 		case n == int64(int32(n)):
 			return canI32 | canI64 | canF64
-		case n == int64(float64(n)) && n < 1<<53 && n > -1<<53:
+		}
+		if _, ok := tcb.ParseFloat(s, 64); ok {
 			return canI64 | canF64
 		}
 		return canI64
@@ -157,7 +163,7 @@ func numberTypes(s string, in types) types {
 	if in&canF64 == 0 || strings.Trim(digits, "0123456789.eE+-") != "" {
 		return 0
 	}
-	if _, err := strconv.ParseFloat(s, 64); err != nil {
+	if _, ok := tcb.ParseFloat(s, 64); !ok {
 		return 0
 	}
 	return canF64
@@ -217,6 +223,9 @@ func (g *Guess) Cell(v Cell, o *Options, textIsNumber bool) error {
 // all names are decimal tags, as in what was written without a schema, they are the tags.
 func Propose(h *Header, guesses []Guess, o *Options) (*tcb.Schema, error) {
 	s := &tcb.Schema{}
+	if w, ok := h.left(); ok && o.Note != nil {
+		o.Note(w)
+	}
 	byTag := !h.Tagged
 	for _, f := range h.Fields {
 		if f.Name != "" && !f.Reserved {

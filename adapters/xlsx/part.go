@@ -18,6 +18,10 @@ const (
 	maxDepth = 200
 	// maxSmall is the most bytes of a part that is no sheet and not that of the shared strings. Large ones have a megabyte.
 	maxSmall = 64 << 20
+	// maxItems is the most relations, sheets or number formats of a workbook, maxStyles the most styles of cells. Excel has
+	// 65,490 of these.
+	maxItems  = 1 << 14
+	maxStyles = 1 << 20
 )
 
 // part is a file of the package, read token by token.

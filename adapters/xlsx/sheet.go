@@ -180,6 +180,9 @@ func (s *sheet) readCell(e *xml.StartElement, next *int) error {
 		case xml.StartElement:
 			switch t.Name.Local {
 			case "v":
+				if value {
+					return s.bad("the cell %s has two values", cellName(s.row, c.column))
+				}
 				value = true
 				s.buf, err = s.part.text(s.buf[:0])
 			case "is":
@@ -229,11 +232,11 @@ func (s *sheet) keep(c cell, kindName string, formula, value, inline bool) error
 			break
 		}
 		n, err := strconv.Atoi(strings.TrimSpace(c.text))
-		if err != nil || n < 0 || n >= len(s.book.strings) {
+		if err != nil || n < 0 || n >= s.book.strings.count {
 			c.kind = noString
 			break
 		}
-		c.text = s.book.strings[n]
+		c.text = s.book.strings.at(n)
 	case "str", "inlineStr":
 		c.kind = text
 		if value = value || inline; !value {

@@ -39,7 +39,8 @@ type Options struct {
 	Merged Merged
 	// MaxUnzipped bounds the bytes that are unpacked in one run; 0: 8 GiB.
 	MaxUnzipped int64
-	// MaxShared bounds the memory of the shared strings, which are all kept; 0: 1 GiB.
+	// MaxShared bounds the memory of the shared strings, which are all kept: their text, and 32 bytes for each. 0: 64 MiB
+	// and 64 times the size of the workbook.
 	MaxShared int64
 }
 
@@ -50,9 +51,6 @@ func checked(o *Options) (Options, error) {
 	}
 	if c.MaxUnzipped <= 0 {
 		c.MaxUnzipped = 8 << 30
-	}
-	if c.MaxShared <= 0 {
-		c.MaxShared = 1 << 30
 	}
 	if c.Merged > MergedFill {
 		return c, fault.New(fault.Invalid, "xlsx", "merged cells %d, want 0 to 2", c.Merged)
@@ -69,10 +67,11 @@ type workbook struct {
 	files    map[string]*zip.File
 	left     int64 // what may be unpacked yet
 	shared   int64 // what shared strings may take yet
+	most     int64 // what they may take
 	from1904 bool
 	sheets   []sheetRef
 	styles   []style // by the s of a cell
-	strings  []string
+	strings  sharedStrings
 }
 
 type sheetRef struct {
@@ -90,7 +89,11 @@ func openWorkbook(ctx context.Context, r io.ReaderAt, size int64, o *Options) (*
 		}
 		return nil, fault.New(fault.Corrupt, "xlsx", "no XLSX workbook").Because(err)
 	}
-	b := &workbook{ctx: ctx, files: make(map[string]*zip.File, len(z.File)), left: o.MaxUnzipped, shared: o.MaxShared}
+	b := &workbook{ctx: ctx, files: make(map[string]*zip.File, len(z.File)), left: o.MaxUnzipped, most: o.MaxShared}
+	if b.most <= 0 {
+		b.most = 64<<20 + 64*size
+	}
+	b.shared = b.most
 	for _, f := range z.File {
 		b.files[strings.ToLower(strings.TrimPrefix(f.Name, "/"))] = f
 	}
@@ -125,6 +128,10 @@ func openWorkbook(ctx context.Context, r io.ReaderAt, size int64, o *Options) (*
 	return b, nil
 }
 
+func tooMany(what string, most int) error {
+	return fault.New(fault.Limit, "xlsx", "more than %d %s", most, what)
+}
+
 // related is a relation of a part.
 type related struct{ id, kind, target string }
 
@@ -145,6 +152,9 @@ func (b *workbook) relations(name string) ([]related, error) {
 		target := attr(e, "Target")
 		if !strings.HasPrefix(target, "/") {
 			target = path.Join(dir, target)
+		}
+		if len(out) == maxItems {
+			return tooMany("relations", maxItems)
 		}
 		out = append(out, related{attr(e, "Id"), attr(e, "Type"), strings.TrimPrefix(path.Clean(target), "/")})
 		return p.skip()
@@ -194,6 +204,9 @@ func (b *workbook) main(name string, rels []related) error {
 			if file == nil {
 				return fault.New(fault.Corrupt, "xlsx", "the sheet %q has no part %q", attr(e, "name"), rels[i].target)
 			}
+			if len(b.sheets) == maxItems {
+				return tooMany("sheets", maxItems)
+			}
 			b.sheets = append(b.sheets, sheetRef{attr(e, "name"), file})
 		}
 		return nil
@@ -208,15 +221,35 @@ func (b *workbook) sharedString(p *part, _ *xml.StartElement) error {
 	}
 	text, ok := unescape(raw)
 	if !ok {
-		return fault.New(fault.Invalid, "xlsx", "the shared string %d has half a surrogate pair", len(b.strings))
+		return fault.New(fault.Invalid, "xlsx", "the shared string %d has half a surrogate pair", b.strings.count)
 	}
-	// The text, and what tells where it is: twice, since the list grows by half of it and more.
 	if b.shared -= int64(len(text)) + 32; b.shared < 0 {
-		return fault.New(fault.Limit, "xlsx", "the shared strings take more memory than the limit")
+		return fault.New(fault.Limit, "xlsx", "the shared strings take more than %d bytes of memory; Options.MaxShared allows more", b.most)
 	}
-	b.strings = append(b.strings, string(text))
+	b.strings.add(text)
 	return nil
 }
+
+// sharedStrings are the shared strings, in pieces: a list that grows would be there twice.
+type sharedStrings struct {
+	pieces [][]string
+	count  int
+	text   tabular.Text
+}
+
+// sharedPiece is how many strings are in a piece.
+const sharedPiece = 1 << 12
+
+func (s *sharedStrings) add(text []byte) {
+	if s.count%sharedPiece == 0 {
+		s.pieces = append(s.pieces, make([]string, 0, sharedPiece))
+	}
+	last := len(s.pieces) - 1
+	s.pieces[last] = append(s.pieces[last], s.text.Keep(string(text)))
+	s.count++
+}
+
+func (s *sharedStrings) at(i int) string { return s.pieces[i/sharedPiece][i%sharedPiece] }
 
 // readStyles keeps what the styles of cells make of numbers.
 func (b *workbook) readStyles(name string) error {
@@ -231,6 +264,9 @@ func (b *workbook) readStyles(name string) error {
 				if len(code) > maxFormat {
 					return fault.New(fault.Limit, "xlsx", "a number format of %d bytes, at most %d", len(code), maxFormat)
 				}
+				if len(formats) == maxItems {
+					return tooMany("number formats", maxItems)
+				}
 				formats[attr(e, "numFmtId")] = formatStyle(code)
 			}
 		case "cellXfs":
@@ -239,6 +275,9 @@ func (b *workbook) readStyles(name string) error {
 			return p.skip()
 		case "xf":
 			if inCells {
+				if len(ids) == maxStyles {
+					return tooMany("styles of cells", maxStyles)
+				}
 				ids = append(ids, attr(e, "numFmtId"))
 			}
 		}

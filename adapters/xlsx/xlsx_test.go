@@ -153,7 +153,13 @@ xlsx: x.xlsx: Items!C1: the error "#REF!", want the name of a column`},
 	{name: "a sheet that is not there", types: "i32", o: Options{Sheet: "Drops"}, book: book{sheet: data(1, "")}, err: `xlsx: x.xlsx: no sheet "Drops"; there are "Items"`},
 	{name: "several sheets", types: "i32", book: book{sheets: `<sheet name="Chart" r:id="c"/><sheet name="It's" r:id="s1"/><sheet name="Other" r:id="s2"/>`, sheet: data(1, "")}, warning: "the workbook has 2 sheets, and 'It''s' is read"},
 	{name: "too much", types: "i32", o: Options{MaxUnzipped: 1000}, book: book{sheet: data(1, strings.Repeat(" ", 10000))}, err: `xlsx: x.xlsx: xl/sharedStrings.xml: the workbook unpacks to more than the limit`},
-	{name: "too many shared strings", types: "i32", o: Options{MaxShared: 1000}, book: book{strings: strings.Repeat("<si/>", 100), sheet: data(1, "")}, err: `xlsx: x.xlsx: xl/sharedStrings.xml: the shared strings take more memory than the limit`},
+	{name: "too many number formats", types: "i32", book: book{styles: numFmts(1 << 14), sheet: data(1, "")}},
+	{name: "too many number formats, one more", types: "i32", book: book{styles: numFmts(1<<14 + 1), sheet: data(1, "")}, err: `xlsx: x.xlsx: xl/styles.xml: more than 16384 number formats`},
+	{name: "too many styles", types: "i32", book: book{styles: "<cellXfs>" + strings.Repeat("<xf/>", 1<<20+1) + "</cellXfs>", sheet: data(1, "")}, err: `xlsx: x.xlsx: xl/styles.xml: more than 1048576 styles of cells`},
+	{name: "too many sheets", types: "i32", book: book{sheets: strings.Repeat(`<sheet name="x" r:id="s1"/>`, 1<<14+1), sheet: data(1, "")}, err: `xlsx: x.xlsx: xl/workbook.xml: more than 16384 sheets`},
+	{name: "too many relations", types: "i32", book: book{part: map[string]string{"_rels/.rels": "<Relationships>" + strings.Repeat("<Relationship/>", 1<<14+1) + "</Relationships>"}, sheet: data(1, "")}, err: `xlsx: x.xlsx: _rels/.rels: more than 16384 relations`},
+	{name: "two values", types: "i32", book: book{sheet: data(1, row(2, `<c r="A2"><v>1</v><v>2</v></c>`))}, err: `xlsx: x.xlsx: xl/worksheets/sheet1.xml: the cell A2 has two values`},
+	{name: "too many shared strings", types: "i32", o: Options{MaxShared: 1000}, book: book{strings: strings.Repeat("<si/>", 100), sheet: data(1, "")}, err: `xlsx: x.xlsx: xl/sharedStrings.xml: the shared strings take more than 1000 bytes of memory; Options.MaxShared allows more`},
 	{name: "a long number format", types: "i32", book: book{styles: `<numFmts><numFmt numFmtId="164" formatCode="` + strings.Repeat("0", 5000) + `"/></numFmts>`, sheet: data(1, "")}, err: `xlsx: x.xlsx: xl/styles.xml: a number format of 5000 bytes, at most 1024`},
 	{name: "deep", types: "i32", book: book{sheet: strings.Repeat("<x>", 300)}, err: `xlsx: x.xlsx: xl/worksheets/sheet1.xml: more than 200 elements inside one another`},
 }
@@ -492,4 +498,32 @@ func FuzzXLSX(f *testing.F) {
 			t.Errorf("written and read back as another table")
 		}
 	})
+}
+
+// A small workbook of very many shared strings is refused before it takes the memory.
+func TestSharedStringsAreBounded(t *testing.T) {
+	p := book{strings: strings.Repeat("<si/>", 6_000_000), sheet: data(1, "")}.bytes(t)
+	before := heap()
+	_, _, _, err := Read(t.Context(), bytes.NewReader(p), int64(len(p)), of(t, "i32"), &Options{Options: tabular.Options{Name: "x.xlsx"}})
+	if !errors.Is(err, fault.Limit) || !strings.Contains(err.Error(), "xlsx: x.xlsx: xl/sharedStrings.xml: the shared strings take more than ") || !strings.Contains(err.Error(), "Options.MaxShared") {
+		t.Error(err)
+	}
+	if grown := heap() - before; grown > 256<<20 {
+		t.Errorf("%d bytes, a workbook of %d", grown, len(p))
+	}
+}
+
+// heap is how much memory the runtime has asked for.
+func heap() int64 {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.Sys)
+}
+
+func numFmts(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, `<numFmt numFmtId="%d" formatCode="0"/>`, 1000+i)
+	}
+	return b.String()
 }

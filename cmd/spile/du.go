@@ -74,7 +74,7 @@ func (e *env) du(ctx context.Context, args []string, levels int, in *sourceFlags
 	}
 	defer d.Close()
 	if d.table != nil {
-		return e.tableDu(d.table, textOf(args), out)
+		return e.tableDu(ctx, d.table, textOf(args), out)
 	}
 	if d.artifact != nil {
 		return e.artifactDu(ctx, d.artifact, textOf(args), levels, out)

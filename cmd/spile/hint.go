@@ -23,6 +23,8 @@ var hints = []struct{ pattern, flag, text string }{
 	{` a spreadsheet keeps 15: want the digits as text`, "long-numbers", "--long-numbers takes the number as it is"},
 	{`stands for an absent value: another must be chosen`, "null", "--null chooses it"},
 	{`Limits.Rows allows more`, "max-rows", "--max-rows does"},
+	{`Limits.Bytes allows more`, "max-decoded", "--max-decoded does"},
+	{`Options.MaxShared allows more`, "max-decoded", "--max-decoded does"},
 	{`read it without the sidecar`, "no-sidecar", "--no-sidecar does that"},
 }
 

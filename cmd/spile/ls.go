@@ -59,7 +59,7 @@ func (e *env) ls(ctx context.Context, args []string, in *sourceFlags, out *table
 	}
 	defer d.Close()
 	if d.table != nil {
-		return e.tableLs(d.table, textOf(args), out)
+		return e.tableLs(ctx, d.table, textOf(args), out)
 	}
 	if d.artifact != nil {
 		return e.artifactLs(ctx, d.artifact, textOf(args), out)

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -43,6 +44,7 @@ With keys the table is sealed. --explain prints, for each column, the size that 
 	flags.StringVarP(&b.output, "output", "o", "", "the file to write, `OUT`, - for standard output")
 	flags.BoolVar(&b.explain, "explain", false, "print the size of every encoding that was tried, on standard error")
 	b.text.add(flags)
+	flags.Var(&b.text.maxDecoded, "max-decoded", "take up to N bytes for the shared strings of a workbook (64M and 64 times its size)")
 	b.keyFlags.add(flags)
 	return cmd
 }
@@ -94,6 +96,9 @@ func (b *tableBuild) run(ctx context.Context, input string) error {
 	if err := b.text.unused(t.format); err != nil {
 		return err
 	}
+	if b.text.maxDecoded != 0 && t.format != textXLSX {
+		return usagef("--max-decoded is for xlsx, and does nothing for %s", textNames[t.format-1])
+	}
 	if b.infer {
 		propose := func() error {
 			if schema, err = t.infer(ctx, b.env); err != nil {
@@ -129,23 +134,71 @@ func (b *tableBuild) run(ctx context.Context, input string) error {
 		}
 		o := &tcb.WriteOptions{Keys: keys}
 		if b.explain {
-			o.Explain = func(c *tcb.Column, tried []tcb.Candidate, taken tcb.Encoding) { b.explained(schema, c, tried, taken) }
+			fields := byTag(schema)
+			o.Explain = func(c *tcb.Column, tried []tcb.Candidate, taken tcb.Encoding) {
+				b.explained(fields[c.Tag], c, tried, taken)
+			}
 		}
-		return named(tcb.Write(out, rows, columns, o), obj.Name())
+		counted := &counted{w: out}
+		if err := tcb.Write(counted, rows, columns, o); err != nil {
+			return named(err, obj.Name())
+		}
+		if text := beyondLimits(rows, columns, counted.n); text != "" {
+			b.say("%s: warning: %s", b.output, text)
+		}
+		return nil
 	})
 }
 
+// counted counts what is written.
+type counted struct {
+	w io.Writer
+	n int64
+}
+
+func (c *counted) Write(p []byte) (int, error) {
+	n, err := c.w.Write(p)
+	c.n += int64(n)
+	return n, err
+}
+
+// beyondLimits says why readers with the default limits refuse a table of a size, "" when they do not. The text of strings
+// counts for no more than the list of them, since what is repeated is there once.
+func beyondLimits(rows int, columns []*tcb.Column, size int64) string {
+	if rows > tcb.DefaultMaxRows {
+		return fmt.Sprintf("readers take %d rows by default, and the table has %d; --max-rows of other verbs takes it", tcb.DefaultMaxRows, rows)
+	}
+	var decoded int64
+	for _, c := range columns {
+		width := int64(4)
+		switch c.Type.Element {
+		case tcb.Bool:
+			width = 1
+		case tcb.I64, tcb.F64:
+			width = 8
+		case tcb.String, tcb.UUID:
+			width = 16
+		}
+		decoded += int64(c.Len()) * width
+		if c.Type.Kind == tcb.Array {
+			decoded += 4 * (int64(rows) + 1)
+		}
+	}
+	if most := tcb.DefaultMaxBytes + size*tcb.DefaultExpansion; decoded > most {
+		return fmt.Sprintf("readers decode %d bytes of a table of this size by default, and all columns are %d; --max-decoded of other verbs takes them", most, decoded)
+	}
+	return ""
+}
+
 // explained prints what was tried for a column.
-func (b *tableBuild) explained(s *tcb.Schema, c *tcb.Column, tried []tcb.Candidate, taken tcb.Encoding) {
+func (b *tableBuild) explained(f *tcb.Field, c *tcb.Column, tried []tcb.Candidate, taken tcb.Encoding) {
 	name := c.Name
 	if name == "" {
 		name = "-"
 	}
 	what := c.Type.String()
-	for _, f := range s.Columns {
-		if f.Tag == c.Tag {
-			what = f.TypeText()
-		}
+	if f != nil {
+		what = f.TypeText()
 	}
 	fmt.Fprintf(b.stderr, "column %d %s: %s\n", c.Tag, quotedName(name), what)
 	for _, t := range tried {

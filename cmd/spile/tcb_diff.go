@@ -97,6 +97,7 @@ func (d *tableDiff) run(ctx context.Context, oldFile, newFile string) error {
 	if err := d.in.tables.check(); err != nil {
 		return err
 	}
+	d.text.maxDecoded = d.in.tables.maxDecoded
 	names, err := readSchema(d.in.tables.schema)
 	if err != nil {
 		return err
@@ -232,18 +233,20 @@ func (d *tableDiff) schemas(ctx context.Context, names *tcb.Schema, a, b *side) 
 		return nil
 	}
 	// A guess is made of values, and what holds those of one side may not hold those of the other.
+	others := byTag(b.schema)
+	byName := make(map[string]*tcb.Field, len(others))
+	for i := range b.schema.Columns {
+		byName[b.schema.Columns[i].Name] = &b.schema.Columns[i]
+	}
 	for i := range a.schema.Columns {
 		f := &a.schema.Columns[i]
-		k := slices.IndexFunc(b.schema.Columns, func(g tcb.Field) bool {
-			if a.table != nil || b.table != nil {
-				return g.Tag == f.Tag
-			}
-			return g.Name == f.Name
-		})
-		if k < 0 {
+		g := others[f.Tag]
+		if a.table == nil && b.table == nil {
+			g = byName[f.Name]
+		}
+		if g == nil {
 			continue
 		}
-		g := &b.schema.Columns[k]
 		switch {
 		case a.table != nil:
 			f.Name, f.Logical = g.Name, g.Logical

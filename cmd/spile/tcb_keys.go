@@ -61,6 +61,7 @@ func readKey(file, flag, variable string) ([]byte, error) {
 		}
 		text = string(p)
 	}
+	text = strings.TrimPrefix(text, "\ufeff") // as some editors put it in front
 	key, err := hex.DecodeString(strings.TrimSpace(text))
 	if err != nil || len(key) != tcb.KeySize {
 		return nil, fault.New(fault.Invalid, "", "is no key: %d characters, want %d hexadecimal digits", len(strings.TrimSpace(text)), 2*tcb.KeySize).In(from)

@@ -25,14 +25,19 @@ type table struct {
 	labels     bool        // --labels
 	obj        source.Object
 	protection tcb.Protection
+
+	owns   map[int32]*tcb.Field  // the columns of own
+	byTag  map[int32]*tcb.Field  // those of schema
+	byName map[string]*tcb.Field // those of schema that have a name
 }
 
 // tableInFlags say how tables are read. Verbs that read no tables do not have them.
 type tableInFlags struct {
 	keyFlags
-	schema  string
-	maxRows int64
-	labels  bool
+	schema     string
+	maxRows    int64
+	maxDecoded size
+	labels     bool
 
 	keyless bool // set by verbs that say something of a table they have no key for
 }
@@ -41,6 +46,7 @@ func (f *tableInFlags) add(flags *pflag.FlagSet) {
 	f.keyFlags.add(flags)
 	flags.StringVar(&f.schema, "schema", "", "the `FILE` with the names and types of the columns of a table")
 	flags.Int64Var(&f.maxRows, "max-rows", 0, "read tables of up to `N` rows (67108864)")
+	flags.Var(&f.maxDecoded, "max-decoded", "decode up to N bytes of the columns of a table (64M and 256 times the size of the file)")
 }
 
 // addLabels adds the flag of verbs that print values.
@@ -66,6 +72,8 @@ func (f *tableInFlags) unused(d *document) error {
 		flag = "labels"
 	case f.maxRows != 0:
 		flag = "max-rows"
+	case f.maxDecoded != 0:
+		flag = "max-decoded"
 	case f.keyFile != "":
 		flag = "key-file"
 	case f.macKeyFile != "":
@@ -91,9 +99,10 @@ func (e *env) openTable(ctx context.Context, obj source.Object, f *tableInFlags)
 		return nil, err
 	}
 	t := &table{obj: obj, named: names != nil, labels: f.labels}
-	t.Table, err = tcb.Open(ctx, obj, &tcb.Options{Keys: keys, Limits: tcb.Limits{Rows: f.maxRows}})
+	t.Table, err = tcb.Open(ctx, obj, &tcb.Options{Keys: keys, Limits: tcb.Limits{Rows: f.maxRows, Bytes: int64(f.maxDecoded)}})
 	if f.keyless && len(keys.Encryption) == 0 && tcb.Check(err) == "O7" {
 		t.protection, err = tcb.ReadProtection(ctx, obj)
+		t.protection.Verified = len(keys.MAC) > 0 // which comes before the encryption
 		return t, err
 	}
 	if err != nil {
@@ -110,7 +119,23 @@ func (e *env) openTable(ctx context.Context, obj source.Object, f *tableInFlags)
 	if t.schema == nil {
 		t.own, t.schema = &tcb.Schema{}, &tcb.Schema{}
 	}
+	t.owns, t.byTag = byTag(t.own), byTag(t.schema)
+	t.byName = make(map[string]*tcb.Field, len(t.byTag))
+	for _, f := range t.byTag {
+		if f.Name != "" {
+			t.byName[f.Name] = f
+		}
+	}
 	return t, nil
+}
+
+// byTag are the columns of a schema by their tags.
+func byTag(s *tcb.Schema) map[int32]*tcb.Field {
+	m := make(map[int32]*tcb.Field, len(s.Columns))
+	for i := range s.Columns {
+		m[s.Columns[i].Tag] = &s.Columns[i]
+	}
+	return m
 }
 
 // Read reads columns as --schema has them.
@@ -118,7 +143,16 @@ func (t *table) Read(ctx context.Context, tags ...int32) ([]*tcb.Column, error) 
 	if !t.named {
 		return t.Table.Read(ctx, tags...)
 	}
-	return t.ReadAs(ctx, t.schema, tags...)
+	s := t.schema
+	if len(tags) > 0 { // a few of many, perhaps
+		s = &tcb.Schema{}
+		for _, tag := range tags {
+			if f := t.byTag[tag]; f != nil {
+				s.Columns = append(s.Columns, *f)
+			}
+		}
+	}
+	return t.ReadAs(ctx, s, tags...)
 }
 
 // readSchema reads the schema in a file, nil when none is named.
@@ -136,20 +170,16 @@ func readSchema(path string) (*tcb.Schema, error) {
 
 // name is the name of a column: that of the schema, or the decimal tag.
 func (t *table) name(tag int32) string {
-	for _, f := range t.schema.Columns {
-		if f.Tag == tag && f.Name != "" {
-			return f.Name
-		}
+	if f := t.byTag[tag]; f != nil && f.Name != "" {
+		return f.Name
 	}
 	return strconv.Itoa(int(tag))
 }
 
 // field is what is known of a column.
 func (t *table) field(d tcb.Descriptor) tcb.Field {
-	for _, f := range t.own.Columns {
-		if f.Tag == d.Tag {
-			return f
-		}
+	if f := t.owns[d.Tag]; f != nil {
+		return *f
 	}
 	return tcb.Field{Tag: d.Tag, Type: d.Type}
 }
@@ -202,6 +232,9 @@ func (t *table) find(path string) (c cells, err error) {
 		if t.kind(c.column) != tcb.Array {
 			return missing("%q: the column %s is no array, and has no elements", c.element, t.name(c.column))
 		}
+		if _, one, ok := rowsOf(c.element, 0); ok && !one {
+			return missing("%q is a slice, and elements are taken one by one, or all with their row", c.element)
+		}
 		if at, one, ok := rowsOf(c.element, math.MaxInt32); !ok || !one || at == nil && !strings.HasPrefix(c.element, "-") {
 			return missing("%q is no number of an element; 0 is the first, -1 the last", c.element)
 		}
@@ -234,9 +267,10 @@ func rowsOf(step string, n int) (rows []int, one, ok bool) {
 	case 3:
 		if parts[1] != "" {
 			var err error
-			if by, err = strconv.Atoi(parts[1]); err != nil || by < 1 {
+			if by, err = strconv.Atoi(parts[1]); err != nil && !errors.Is(err, strconv.ErrRange) || by < 1 {
 				return nil, false, false
 			}
+			by = min(by, max(n, 1)) // and no row is behind the first one
 		}
 	case 2:
 	default:
@@ -251,25 +285,24 @@ func rowsOf(step string, n int) (rows []int, one, ok bool) {
 	rows = []int{}
 	for i := from; i < to; i += by {
 		rows = append(rows, i)
+		if to-i <= by { // the sum may be more than an int holds
+			break
+		}
 	}
 	return rows, false, true
 }
 
 // column finds a column by its name, or by its tag.
 func (t *table) column(name string) (int32, error) {
-	for _, f := range t.schema.Columns {
-		if f.Name == name && name != "" {
-			return f.Tag, nil
-		}
+	if f := t.byName[name]; f != nil {
+		return f.Tag, nil
 	}
 	if n, err := strconv.ParseInt(name, 10, 32); err == nil && n > 0 {
 		if _, ok := t.Lookup(int32(n)); ok {
 			return int32(n), nil
 		}
-		for _, f := range t.schema.Columns {
-			if f.Tag == int32(n) {
-				return f.Tag, nil
-			}
+		if t.byTag[int32(n)] != nil {
+			return int32(n), nil
 		}
 	} else if !t.named {
 		return 0, fault.New(fault.NotFound, "", "there is no column %q: names need --schema, without it columns go by their tags", name)
@@ -279,10 +312,8 @@ func (t *table) column(name string) (int32, error) {
 
 // kind is that of a column.
 func (t *table) kind(tag int32) tcb.Kind {
-	for _, f := range t.schema.Columns {
-		if f.Tag == tag {
-			return f.Type.Kind
-		}
+	if f := t.byTag[tag]; f != nil {
+		return f.Type.Kind
 	}
 	d, _ := t.Lookup(tag)
 	return d.Type.Kind

@@ -94,7 +94,7 @@ type columnRow struct {
 }
 
 // tableLs lists the columns of a table, or one of them.
-func (e *env) tableLs(t *table, path string, out *tableFlags) error {
+func (e *env) tableLs(ctx context.Context, t *table, path string, out *tableFlags) error {
 	c, err := t.find(path)
 	if err != nil {
 		return err
@@ -110,13 +110,18 @@ func (e *env) tableLs(t *table, path string, out *tableFlags) error {
 		fmt.Fprintf(e.out, "%-11s %10s %14s %-14s %s\n", "TYPE", "ROWS", "BYTES", "ENCODING", "PATH")
 	}
 	for _, d := range t.Columns() {
+		if err := ctx.Err(); err != nil {
+			return named(err, t.Name())
+		}
 		if c.column != 0 && d.Tag != c.column {
 			continue
 		}
 		f := t.field(d)
 		r := columnRow{t.columnPath(d.Tag), t.name(d.Tag), f.TypeText(), t.Rows(), d.Size, d.Tag, d.Encoding.String()}
 		if !out.asJSON() {
-			fmt.Fprintf(e.out, "%-11s %10d %14d %-14s %s\n", r.Kind, r.Length, r.Bytes, r.Encoding, r.Path)
+			if _, err := fmt.Fprintf(e.out, "%-11s %10d %14d %-14s %s\n", r.Kind, r.Length, r.Bytes, r.Encoding, r.Path); err != nil {
+				return err
+			}
 		} else if err := list.add(r); err != nil {
 			return err
 		}
@@ -128,7 +133,7 @@ func (e *env) tableLs(t *table, path string, out *tableFlags) error {
 }
 
 // tableDu shows what the columns take.
-func (e *env) tableDu(t *table, path string, out *tableFlags) error {
+func (e *env) tableDu(ctx context.Context, t *table, path string, out *tableFlags) error {
 	c, err := t.find(path)
 	if err != nil {
 		return err
@@ -142,6 +147,9 @@ func (e *env) tableDu(t *table, path string, out *tableFlags) error {
 	size := t.obj.Size()
 	r := &duReport{Path: path, Total: size, Other: size, Children: []duRow{}}
 	for _, d := range t.Columns() {
+		if err := ctx.Err(); err != nil {
+			return named(err, t.Name())
+		}
 		if c.column == 0 || d.Tag == c.column {
 			r.Children = append(r.Children, duRow{t.columnPath(d.Tag), d.Size})
 			r.Other -= d.Size
@@ -155,7 +163,12 @@ func (e *env) tableDu(t *table, path string, out *tableFlags) error {
 		return e.printJSON(r, out)
 	}
 	for _, c := range r.Children {
-		fmt.Fprintf(e.out, "%14d %6s  %s\n", c.Bytes, share(c.Bytes, r.Total), c.Path)
+		if _, err := fmt.Fprintf(e.out, "%14d %6s  %s\n", c.Bytes, share(c.Bytes, r.Total), c.Path); err != nil {
+			return err
+		}
+		if err := ctx.Err(); err != nil {
+			return named(err, t.Name())
+		}
 	}
 	fmt.Fprintf(e.out, "%14d %6s  %s\n", r.Other, share(r.Other, r.Total), "(header and descriptors)")
 	fmt.Fprintf(e.out, "%14d %6s  %s\n", r.Total, share(r.Total, r.Total), "total")
@@ -369,6 +382,9 @@ func (e *env) schemaNotes(ctx context.Context, t *table) {
 		e.say("%s: note: %s: %s", t.Name(), tabular.Label(f), fmt.Sprintf(format, args...))
 	}
 	for i := range t.schema.Columns {
+		if ctx.Err() != nil { // the verification says so
+			return
+		}
 		f := &t.schema.Columns[i]
 		d, ok := t.Lookup(f.Tag)
 		switch {

@@ -56,7 +56,7 @@ info, ls, get, cat, du and verify read them as they read documents.`,
 
 func newTableSchema(e *env) *cobra.Command {
 	var in sourceFlags
-	var out tableFlags
+	pretty := false
 	cmd := &cobra.Command{
 		Use:   "schema FILE [flags]",
 		Short: "Print the schema that a table carries",
@@ -71,13 +71,19 @@ the file has.`,
 				if _, err := t.Schema(); err != nil { // of a type that no schema can state
 					return err
 				}
+				if pretty {
+					return e.printJSON(t.own, &tableFlags{pretty: true})
+				}
 				return printSchema(e.out, t.own)
 			})
 		},
 	}
 	in.addBytes(cmd.Flags())
 	in.addTables(cmd.Flags())
-	out.add(cmd.Flags())
+	cmd.Flags().BoolVar(&pretty, "pretty", false, "indent the JSON, a line for each member")
+	// A schema is JSON anyhow: the flag is for those who write it at every verb.
+	cmd.Flags().Bool("json", true, "print JSON")
+	_ = cmd.Flags().MarkHidden("json")
 	return cmd
 }
 

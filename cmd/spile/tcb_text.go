@@ -50,6 +50,7 @@ type textFlags struct {
 	merged        xlsx.Merged
 	ignoreUnknown bool
 	maxErrors     int
+	maxDecoded    size // of the verb, which has the flag for tables as well or for workbooks alone
 
 	set *pflag.FlagSet
 }
@@ -257,7 +258,7 @@ func (t *textTable) infer(ctx context.Context, e *env) (*tcb.Schema, error) {
 }
 
 func (t *textTable) workbook(o tabular.Options) *xlsx.Options {
-	return &xlsx.Options{Options: o, Sheet: t.flags.sheet, Header: t.flags.header, LongNumbers: t.flags.longNumbers, Merged: t.flags.merged}
+	return &xlsx.Options{Options: o, Sheet: t.flags.sheet, Header: t.flags.header, LongNumbers: t.flags.longNumbers, Merged: t.flags.merged, MaxShared: int64(t.flags.maxDecoded)}
 }
 
 func (t *textTable) reader(ctx context.Context) io.Reader {
