@@ -246,7 +246,7 @@ func (s *shared) open(ctx context.Context, start, limit int64, depth int) (*Read
 		return nil, fault.New(class, "msglc", format, args...).At(start + off)
 	}
 	head := make([]byte, firstRead(s.obj, limit-start))
-	if err := s.obj.ReadAt(ctx, head, start); err != nil {
+	if err := s.obj.ReadAt(source.ForDirectory(ctx), head, start); err != nil {
 		return nil, err
 	}
 	if s.compatible != nil && len(head) >= MagicSize {

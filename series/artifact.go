@@ -76,7 +76,7 @@ func readManifest(ctx context.Context, obj source.Object, o *Options) (*Manifest
 		return nil, failed(fault.Limit, 1, "a manifest of %d bytes, at most %d", obj.Size(), maxManifest)
 	}
 	text := make([]byte, obj.Size())
-	if err := obj.ReadAt(ctx, text, 0); err != nil {
+	if err := obj.ReadAt(source.ForDirectory(ctx), text, 0); err != nil {
 		return nil, err
 	}
 	m, err := ParseManifest(text)
@@ -212,7 +212,7 @@ func (p *part) openFrame(ctx context.Context) error {
 		return corrupt(16, "has %d bytes, the least is %d", size, minPartSize)
 	}
 	p.tailAt = size - min(size, tailSize)
-	got, err := source.Fetch(ctx, p.obj, []source.Range{{Start: 0, End: headerSize}, {Start: int64(p.tailAt), End: int64(size)}})
+	got, err := source.Fetch(source.ForDirectory(ctx), p.obj, []source.Range{{Start: 0, End: headerSize}, {Start: int64(p.tailAt), End: int64(size)}})
 	if err != nil {
 		return err
 	}
@@ -243,7 +243,7 @@ func (p *part) close() error {
 
 // page reads and decodes a page.
 func (p *part) page(ctx context.Context, ref pageRef) ([]byte, error) {
-	stored, err := p.stored(ctx, ref.payloadRef)
+	stored, err := p.stored(source.ForDirectory(ctx), ref.payloadRef)
 	if err != nil {
 		return nil, err
 	}

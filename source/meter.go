@@ -41,6 +41,13 @@ func (m *Meter) Receipt() Receipt {
 	return m.used
 }
 
+// Hit counts a read that a cache answered.
+func (m *Meter) Hit() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.used.CacheHits++
+}
+
 // charge counts one read of n bytes, unless it passes the budget.
 func (m *Meter) charge(n int64) error {
 	m.mu.Lock()

@@ -116,7 +116,7 @@ func (t *Table) readTo(ctx context.Context, n int64) error {
 	if n > have {
 		p := make([]byte, n)
 		copy(p, t.head)
-		if err := t.obj.ReadAt(ctx, p[have:], have); err != nil {
+		if err := t.obj.ReadAt(source.ForDirectory(ctx), p[have:], have); err != nil {
 			return err
 		}
 		t.head = p

@@ -27,6 +27,7 @@ var allowed = map[string][]string{
 	"internal/scratch": {},
 	"internal/wire":    {},
 	"internal/keyset":  {"fault", "internal/scratch"},
+	"source/diskcache": {"source", "github.com/cespare/xxhash/v2"},
 	"source":           {"fault", "internal/scratch", "golang.org/x/sync", "golang.org/x/sys"},
 	"value":            {"fault", "internal/box", "internal/keyset"},
 	"msglc":            {"source", "value", "github.com/cespare/xxhash/v2"},
