@@ -9,6 +9,9 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,6 +28,7 @@ type Server struct {
 
 	mu       sync.Mutex
 	objects  map[string]object
+	folder   string
 	bend     func(*Answer)
 	latency  time.Duration
 	requests []string
@@ -53,10 +57,16 @@ type Answer struct {
 
 // New starts a server that ends with the test.
 func New(t testing.TB) *Server {
+	s := Start()
+	t.Cleanup(s.Close)
+	return s
+}
+
+// Start starts a server that the caller ends.
+func Start() *Server {
 	s := &Server{objects: make(map[string]object)}
 	s.http = httptest.NewServer(http.HandlerFunc(s.serve))
 	s.URL = s.http.URL
-	t.Cleanup(s.Close)
 	return s
 }
 
@@ -70,9 +80,20 @@ func (s *Server) Close() {
 func (s *Server) Put(path string, data []byte) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	sum := sha256.Sum256(data)
-	s.objects[path] = object{data, `"` + hex.EncodeToString(sum[:8]) + `"`}
+	s.objects[path] = newObject(data)
 	return s.URL + path
+}
+
+func newObject(data []byte) object {
+	sum := sha256.Sum256(data)
+	return object{data, `"` + hex.EncodeToString(sum[:8]) + `"`}
+}
+
+// Serve makes objects of the files in a folder, as they are when they are asked for.
+func (s *Server) Serve(folder string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.folder = folder
 }
 
 // Remove takes an object away.
@@ -121,10 +142,15 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	s.requests = append(s.requests, strings.TrimSpace(r.Method+" "+r.URL.Path+" "+strings.TrimPrefix(r.Header.Get("Range"), "bytes=")))
 	obj, ok := s.objects[r.URL.Path]
-	a := &Answer{Request: r, N: len(s.requests), Data: obj.data, Header: make(http.Header), Cut: -1}
-	bend, latency := s.bend, s.latency
+	a := &Answer{Request: r, N: len(s.requests), Header: make(http.Header), Cut: -1}
+	bend, latency, folder := s.bend, s.latency, s.folder
 	s.mu.Unlock()
-	if ok {
+	if !ok && folder != "" {
+		if data, err := os.ReadFile(filepath.Join(folder, filepath.FromSlash(path.Clean(r.URL.Path)))); err == nil {
+			obj, ok = newObject(data), true
+		}
+	}
+	if a.Data = obj.data; ok {
 		a.object(obj)
 	} else {
 		a.Status, a.Body = http.StatusNotFound, []byte("there is no such object\n")
