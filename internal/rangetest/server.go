@@ -235,11 +235,10 @@ func (s *Server) send(w http.ResponseWriter, a *Answer) {
 		if !wait(a.Request, a.Drip) {
 			return
 		}
+		s.count(len(part)) // before a client can see them
 		n, err := w.Write(part)
-		s.mu.Lock()
-		s.bytes += int64(n)
-		s.mu.Unlock()
 		if err != nil {
+			s.count(n - len(part))
 			return
 		}
 		if a.Drip > 0 {
@@ -250,6 +249,12 @@ func (s *Server) send(w http.ResponseWriter, a *Answer) {
 		w.(http.Flusher).Flush()
 		panic(http.ErrAbortHandler)
 	}
+}
+
+func (s *Server) count(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.bytes += int64(n)
 }
 
 // Content is n bytes of which no two parts are alike.

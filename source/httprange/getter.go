@@ -1,6 +1,7 @@
 package httprange
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -32,8 +33,8 @@ type getter struct {
 	moved  atomic.Pointer[url.URL] // where redirects have led
 }
 
-// NewGetter returns the getter of the object at an http or https URL. The header is sent to the host of the URL alone.
-func NewGetter(rawURL string, client *http.Client, header http.Header) (remote.Getter, error) {
+// newGetter returns the getter of the object at an http or https URL. The header is sent to the host of the URL alone.
+func newGetter(rawURL string, client *http.Client, header http.Header) (remote.Getter, error) {
 	u, err := parse(rawURL)
 	if err != nil {
 		return nil, err
@@ -60,28 +61,27 @@ func (g *getter) Get(ctx context.Context, r remote.Request) (*remote.Response, e
 		if err != nil {
 			return nil, g.failure(err)
 		}
-		next, err := g.next(u, resp)
+		next, wrong := redirect(u, resp)
 		if remembered && expired(resp.StatusCode) {
 			g.moved.Store(nil)
 			next = g.origin
 		}
 		remembered = false
-		switch {
-		case err == nil && next == nil:
+		if next != nil && hops == maxRedirects {
+			next, wrong = nil, fmt.Sprintf("more than %d redirects", maxRedirects)
+		}
+		if next == nil {
 			if hops > 0 && resp.StatusCode == http.StatusPartialContent {
 				g.moved.Store(u)
 			}
-			return response(resp), nil
-		case err == nil && hops == maxRedirects:
-			err = g.fault("more than %d redirects", maxRedirects)
+			return response(resp, wrong), nil
 		}
 		came, _ := io.CopyN(io.Discard, resp.Body, 64<<10)
 		resp.Body.Close()
-		if err == nil && r.Again != nil {
-			err = r.Again(came)
-		}
-		if err != nil {
-			return nil, err
+		if r.Again != nil {
+			if err := r.Again(came); err != nil {
+				return nil, err
+			}
 		}
 		u = next
 	}
@@ -96,22 +96,22 @@ func expired(status int) bool {
 	return false
 }
 
-// next is where an answer redirects to, nil when it does not.
-func (g *getter) next(from *url.URL, resp *http.Response) (*url.URL, error) {
+// redirect is where an answer leads to, nil when it leads nowhere, or, as wrong says, nowhere that is followed.
+func redirect(from *url.URL, resp *http.Response) (to *url.URL, wrong string) {
 	switch resp.StatusCode {
 	case 301, 302, 303, 307, 308:
 	default:
-		return nil, nil
+		return nil, ""
 	}
 	to, err := from.Parse(resp.Header.Get("Location"))
 	switch {
 	case err != nil || resp.Header.Get("Location") == "" || to.Host == "" && to.Scheme == from.Scheme:
-		return nil, g.fault("the answer %d leads to no URL", resp.StatusCode)
+		return nil, "leads to no URL"
 	case to.Scheme != "https" && (to.Scheme != "http" || from.Scheme == "https"):
-		return nil, g.fault("a redirect leads from %s to %q", from.Scheme, to.Scheme)
+		return nil, fmt.Sprintf("leads from %s to %q", from.Scheme, to.Scheme)
 	}
 	to.User, to.Fragment, to.RawFragment = nil, "", ""
-	return to, nil
+	return to, ""
 }
 
 // send sends one request, with the range and the conditions.
@@ -181,12 +181,12 @@ func (g *getter) failure(err error) error {
 	return err
 }
 
-// response says what an answer is.
-func response(resp *http.Response) *remote.Response {
+// response says what an answer is, and what is wrong with it, when it is a redirect.
+func response(resp *http.Response, wrong string) *remote.Response {
 	r := &remote.Response{
 		Status: resp.StatusCode, Length: resp.ContentLength, Version: resp.Header.Get("ETag"),
 		Encoding: resp.Header.Get("Content-Encoding"), RetryAfter: retryAfter(resp.Header.Get("Retry-After")),
-		Message: http.StatusText(resp.StatusCode), Body: resp.Body,
+		Message: cmp.Or(wrong, http.StatusText(resp.StatusCode)), Body: resp.Body,
 	}
 	if r.Version == "" {
 		r.Version = resp.Header.Get("Last-Modified")

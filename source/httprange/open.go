@@ -32,7 +32,7 @@ func OpenURL(ctx context.Context, rawURL string, o *Options) (source.Object, err
 	if client == nil {
 		client = NewClient()
 	}
-	g, err := NewGetter(rawURL, client, o.Header)
+	g, err := newGetter(rawURL, client, o.Header)
 	if err != nil {
 		return nil, err
 	}
