@@ -235,9 +235,14 @@ func (s *shared) countedRead(obj source.Object) func(context.Context, []byte, in
 }
 
 // firstRead is how much is read at the archive start in one go: what a request is worth at the source. Small archives
-// come whole with it.
-func firstRead(obj source.Object, room int64) int64 {
-	return min(max(4<<10, min(obj.Cost().Gap, 1<<20)), room)
+// come whole with it. At the start of the object it is no more than what a source over a network has in memory since it was
+// opened, unless all the rest costs no more than the request that it saves.
+func firstRead(obj source.Object, start, room int64) int64 {
+	gap := min(obj.Cost().Gap, 1<<20)
+	if start == 0 && room > gap/2 {
+		gap = min(gap, 64<<10)
+	}
+	return min(max(4<<10, gap), room)
 }
 
 // open opens the archive that starts at start and must end by limit.
@@ -245,7 +250,7 @@ func (s *shared) open(ctx context.Context, start, limit int64, depth int) (*Read
 	bad := func(class error, off int64, format string, args ...any) (*Reader, error) {
 		return nil, fault.New(class, "msglc", format, args...).At(start + off)
 	}
-	head := make([]byte, firstRead(s.obj, limit-start))
+	head := make([]byte, firstRead(s.obj, start, limit-start))
 	if err := s.obj.ReadAt(source.ForDirectory(ctx), head, start); err != nil {
 		return nil, err
 	}

@@ -108,6 +108,9 @@ func (t *tocBytes) load(ctx context.Context, i int) (*[]byte, error) {
 	if i == t.expect {
 		n = max(n, min(2*t.run, maxTOCRun))
 	}
+	if rest := len(t.pages) - i; n == maxTOCRun && rest <= 2*maxTOCRun { // what is left costs no more than another request
+		n = rest
+	}
 	last := i
 	for last+1 < len(t.pages) && last+1 < i+n && t.pages[last+1].Load() == nil {
 		last++

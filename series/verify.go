@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 	"strconv"
 
@@ -147,7 +146,7 @@ func (v *verifier) others(name string, m *Manifest) error {
 func (v *verifier) part(p *part) error {
 	err := p.ready(v.ctx)
 	switch {
-	case p.file != nil && errors.Is(err, fs.ErrNotExist):
+	case p.file != nil && errors.Is(err, fault.NotFound):
 		v.say(false, p.a.name, "", fault.NoOffset, 82, "part %d is not there", p.id)
 		return nil
 	case err != nil:

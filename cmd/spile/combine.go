@@ -73,10 +73,18 @@ func parsePart(arg string) part {
 	return part{name, true, file}
 }
 
+// String is the argument as messages show it.
+func (p part) String() string {
+	if p.named {
+		return p.name + "=" + shown(p.file)
+	}
+	return shown(p.file)
+}
+
 // missing is the error of a file that was not opened, with the rule that may have made its name one of no file.
-func (p part) missing(err error, arg string) error {
+func (p part) missing(err error) error {
 	if p.named && errors.Is(err, fs.ErrNotExist) {
-		return advised{err, fmt.Sprintf("the first = of %q ended a name: ./ in front of a path with = keeps it whole", arg)}
+		return advised{err, fmt.Sprintf("the first = of %q ended a name: ./ in front of a path with = keeps it whole", p)}
 	}
 	return err
 }
@@ -88,7 +96,7 @@ func parseParts(args []string) ([]part, error) {
 		p := parsePart(arg)
 		switch {
 		case p.named != (i > 0 && parts[0].named) && i > 0:
-			return nil, usagef("%q and %q: either every FILE has a name or none", args[0], arg)
+			return nil, usagef("%q and %q: either every FILE has a name or none", parts[0], p)
 		case p.named && seen[p.name]:
 			return nil, usagef("the name %q occurs twice", p.name)
 		case !utf8.ValidString(p.name):
@@ -124,9 +132,9 @@ func (e *env) combine(ctx context.Context, args []string, in *sourceFlags, w *wr
 	for i, p := range given {
 		obj, err := e.bytes(ctx, p.file, in)
 		if err != nil {
-			return p.missing(err, args[i])
+			return p.missing(err)
 		}
-		if obj.Version() != "" { // a file, which can be opened again
+		if _, ok := obj.(*atStore); !ok && obj.Version() != "" { // a file, which can be opened again
 			obj = one.take(obj, func() (source.Object, error) { return e.bytes(ctx, p.file, in) })
 		}
 		obj = e.counted(obj)

@@ -61,6 +61,9 @@ func completePath(e *env, in *sourceFlags) completion {
 
 // paths returns the paths in a file that begin with word and are one step longer than its last slash.
 func (e *env) paths(ctx context.Context, file, word string, in *sourceFlags) []cobra.Completion {
+	if isURL(file) { // the network is not asked for what somebody types
+		return nil
+	}
 	d, err := e.open(ctx, file, in)
 	if err != nil {
 		return nil

@@ -25,6 +25,7 @@ var hints = []struct{ pattern, flag, text string }{
 	{`Limits.Rows allows more`, "max-rows", "--max-rows does"},
 	{`Limits.Bytes allows more`, "max-decoded", "--max-decoded does"},
 	{`Options.MaxShared allows more`, "max-decoded", "--max-decoded does"},
+	{`Options.MaxFullDownload allows that`, "allow-full-download", "--allow-full-download does"},
 	{`read it without the sidecar`, "no-sidecar", "--no-sidecar does that"},
 }
 

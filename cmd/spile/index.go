@@ -83,7 +83,12 @@ func (w *writeFlags) besides(file string) error {
 		}
 		return nil
 	}
-	path, err := localPath(file)
+	path, err := pathOf(file), error(nil)
+	if !isURL(file) {
+		path, err = localPath(file)
+	} else if w.output == "" {
+		err = usagef("nothing is written beside a URL: --sidecar wants -o OUT here")
+	}
 	if err != nil {
 		return err
 	}

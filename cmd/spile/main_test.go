@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"os"
 	"os/exec"
@@ -12,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/spilehq/spile/internal/rangetest"
 )
 
 // The tests of the verbs are scripts, testdata/script/VERB.txtar, which read as documentation. In them, spile is the
@@ -33,6 +36,12 @@ func TestScripts(t *testing.T) {
 			env.Setenv("TABLES", filepath.Join(vectors, "../tcb"))
 			env.Setenv("SERIES", filepath.Join(vectors, "../series"))
 			env.Setenv("GOTRACEBACK", "all")
+			server := rangetest.Start()
+			env.Defer(server.Close)
+			server.Serve(env.WorkDir)
+			server.Bend(bendByQuery)
+			env.Setenv("URL", server.URL)
+			env.Values["server"] = server
 			env.Setenv("TMPDIR", filepath.Join(env.WorkDir, "tmp"))
 			return os.MkdirAll(filepath.Join(env.WorkDir, "tmp"), 0o777)
 		},
@@ -40,6 +49,10 @@ func TestScripts(t *testing.T) {
 			"status": status,
 			"names":  names,
 			"hex":    hexFile,
+			"served": served,
+			"recount": func(ts *testscript.TestScript, _ bool, _ []string) { // forgets the requests that served would count
+				ts.Value("server").(*rangetest.Server).Reset()
+			},
 		},
 	})
 }
@@ -61,6 +74,46 @@ func status(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	if got != want {
 		ts.Fatalf("%s ended with status %d, want %d", strings.Join(args[1:], " "), got, want)
+	}
+}
+
+// bendByQuery makes the server of the scripts answer as the parameter mode of a URL says.
+func bendByQuery(a *rangetest.Answer) {
+	modes := map[string]func(*rangetest.Answer){
+		"whole": rangetest.Whole, "gzip": rangetest.Gzip, "shifted": rangetest.Shifted, "weak": rangetest.ETag(`W/"1"`), "unversioned": rangetest.ETag(""),
+		"changed": rangetest.From(2, rangetest.ETag(`"other"`)), "busy": rangetest.Only(1, rangetest.Status(503, "0")), "down": rangetest.Status(500, ""),
+		"forbidden": rangetest.Status(403, ""), "broken": rangetest.Only(1, rangetest.Cut(10)),
+	}
+	if bend := modes[a.Request.URL.Query().Get("mode")]; bend != nil {
+		bend(a)
+	}
+}
+
+// served [N] compares the receipt of the last command, which had --stats, with the counts of the server, and demands N
+// requests, or, as <N, at most N. The counts start anew then.
+func served(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) > 1 {
+		ts.Fatalf("usage: served [N]")
+	}
+	server := ts.Value("server").(*rangetest.Server)
+	lines := strings.Split(strings.TrimSpace(ts.ReadFile("stderr")), "\n")
+	var receipt struct{ Requests, Bytes int64 }
+	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &receipt); err != nil {
+		ts.Fatalf("no receipt: %v", err)
+	}
+	requests, bytes := server.Requests(), server.Bytes()
+	server.Reset()
+	if receipt.Requests != int64(len(requests)) || receipt.Bytes != bytes {
+		ts.Fatalf("the receipt says %d requests and %d bytes, the server %q and %d", receipt.Requests, receipt.Bytes, requests, bytes)
+	}
+	if len(args) == 0 {
+		return
+	}
+	most, upTo := strings.CutPrefix(args[0], "<")
+	want, err := strconv.Atoi(most)
+	ts.Check(err)
+	if len(requests) > want || !upTo && len(requests) != want {
+		ts.Fatalf("%q: %d requests, want %s", requests, len(requests), args[0])
 	}
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io"
 	"io/fs"
 	"net/url"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/spilehq/spile/fault"
 	"github.com/spilehq/spile/msglc"
+	"github.com/spilehq/spile/series"
 	"github.com/spilehq/spile/source"
 	"github.com/spilehq/spile/value"
 )
@@ -38,6 +40,13 @@ func (e *env) open(ctx context.Context, arg string, f *sourceFlags) (*document, 
 	if dir, ok := folder(arg); ok {
 		return e.openFolder(ctx, dir, f)
 	}
+	inFolder := folderURL(arg)
+	if inFolder {
+		if f.artifacts == nil || f.format != anyFormat && f.format != formatSeries {
+			return nil, fault.New(fault.Invalid, "", "is the URL of a folder, and this is for files").In(shown(arg))
+		}
+		arg = beside(arg, series.ManifestName)
+	}
 	obj, err := e.object(ctx, arg, f)
 	if err != nil {
 		return nil, err
@@ -46,6 +55,10 @@ func (e *env) open(ctx context.Context, arg string, f *sourceFlags) (*document, 
 	if err != nil {
 		obj.Close()
 		return nil, named(err, obj.Name())
+	}
+	if inFolder && d.artifact == nil {
+		d.Close()
+		return nil, fault.New(fault.Invalid, "", "is a %s file, and no manifest", d.format).In(d.name)
 	}
 	return d, nil
 }
@@ -176,6 +189,10 @@ func formatOf(c value.Codec) format {
 // openJSON makes a temporary document of a JSON file, in CBOR, which has integers of any size. Where keys that occur
 // twice are to be printed, it is a plain CBOR file: a document has none of these.
 func (e *env) openJSON(ctx context.Context, obj source.Object, f *sourceFlags) (*msglc.Reader, error) {
+	obj, err := local(ctx, obj)
+	if err != nil {
+		return nil, err
+	}
 	t, err := source.CreateTemporary("")
 	if err != nil {
 		return nil, err
@@ -239,6 +256,9 @@ func (e *env) bytes(ctx context.Context, arg string, f *sourceFlags) (source.Obj
 		e.stdinIn = true
 		return source.Spool(ctx, e.stdin, "standard input")
 	}
+	if isURL(arg) {
+		return e.openURL(ctx, arg)
+	}
 	path, err := localPath(arg)
 	if err != nil {
 		return nil, err
@@ -252,6 +272,9 @@ func (e *env) bytes(ctx context.Context, arg string, f *sourceFlags) (source.Obj
 
 // localPath is the path that a FILE argument names.
 func localPath(arg string) (string, error) {
+	if isURL(arg) {
+		return "", usagef("%s is a URL, and a file of this machine belongs there", shown(arg))
+	}
 	scheme, _, ok := strings.Cut(arg, "://")
 	if !ok {
 		if arg == "" {
@@ -259,15 +282,12 @@ func localPath(arg string) (string, error) {
 		}
 		return arg, nil
 	}
-	switch scheme {
-	case "file":
+	if strings.EqualFold(scheme, "file") {
 		u, err := url.Parse(arg)
 		if err != nil || u.Host != "" && u.Host != "localhost" || u.Path == "" {
 			return "", usagef("%q is no URL of a local file; file:///folder/file is one", arg)
 		}
 		return filepath.FromSlash(u.Path), nil
-	case "http", "https", "s3", "gs", "azblob":
-		return "", fault.New(fault.UnsupportedVersion, "", "%s:// is not read by this version yet", scheme).In(arg)
 	}
 	return arg, nil
 }
@@ -316,6 +336,9 @@ const sidecarStart = "spile-sidecar-"
 // of contents that was printed into a file of that name is none; anything else that is no sidecar is a damaged one, and an
 // error.
 func (e *env) sidecar(ctx context.Context, obj source.Object, f *sourceFlags) (source.Object, error) {
+	if s, ok := obj.(*atStore); ok {
+		return e.storedSidecar(ctx, s, f)
+	}
 	if f.offset > 0 || f.noSidecar || obj.Version() == "" {
 		return nil, nil
 	}
@@ -336,11 +359,27 @@ func (e *env) sidecar(ctx context.Context, obj source.Object, f *sourceFlags) (s
 	return nil, err
 }
 
+// storedSidecar opens the sidecar beside an object of a store. It is not looked for where all of the object costs no more
+// than that.
+func (e *env) storedSidecar(ctx context.Context, obj *atStore, f *sourceFlags) (source.Object, error) {
+	if f.offset > 0 || f.noSidecar || obj.Size() <= obj.Cost().Gap {
+		return nil, nil
+	}
+	side, err := e.openURL(ctx, behind(obj.url, msglc.SidecarName("")))
+	if errors.Is(err, fault.NotFound) || errors.Is(err, fs.ErrPermission) { // some stores do not say what is not there
+		return nil, nil
+	}
+	return side, err
+}
+
 // printedTOC is how a table of contents begins that toc has printed.
 var printedTOC = regexp.MustCompile(`^\{\s*"[pt]"`)
 
 // counted wraps an object that was opened: its reads are counted, and held to the budget.
 func (e *env) counted(obj source.Object) source.Object {
+	if _, ok := obj.(*atStore); ok { // which counts itself, and has its first bytes in memory
+		return obj
+	}
 	return &headed{Object: e.metered(obj), hits: &e.hits}
 }
 

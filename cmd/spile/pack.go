@@ -81,6 +81,11 @@ func (e *env) packInput(ctx context.Context, file string, in *sourceFlags) (*doc
 	case d.format == formatMsglc:
 		d.Reader, err = msglc.Open(ctx, obj, in.options())
 	case d.format == formatJSON || d.format.codec() != 0:
+		if d.format == formatJSON {
+			if obj, err = local(ctx, obj); err != nil {
+				return nil, nil, err
+			}
+		}
 		obj, err = from(obj, in.offset)
 	default:
 		err = notDocument(d.format)

@@ -46,22 +46,37 @@ func (e *env) printReceipt() {
 	}
 }
 
-// metered returns obj with its reads counted and held to the budget.
-func (e *env) metered(obj source.Object) source.Object {
+// budget is the meter, with the budget of the flags.
+func (e *env) budget() *source.Meter {
 	e.meter.MaxBytes, e.meter.MaxRequests = max(0, int64(e.limits.maxBytes)), max(0, int64(e.limits.maxRequests))
-	obj = e.meter.Object(obj)
-	if e.limits.maxBytes == 0 || e.limits.maxRequests == 0 { // the meter takes 0 for no budget
-		return unread{obj}
-	}
-	return obj
+	return &e.meter
 }
 
-// unread is an object under a budget of nothing.
-type unread struct{ source.Object }
+// metered returns obj with its reads counted and held to the budget.
+func (e *env) metered(obj source.Object) source.Object {
+	if _, ok := obj.(*atStore); ok { // which counts itself
+		return obj
+	}
+	return unspent{e.budget().Object(obj), e}
+}
 
-func (u unread) ReadAt(_ context.Context, p []byte, _ int64) error {
-	if len(p) == 0 {
+// spent is the error of a read under a budget of nothing, which the meter takes for none.
+func (e *env) spent(name string, n int) error {
+	if e.limits.maxBytes != 0 && e.limits.maxRequests != 0 {
 		return nil
 	}
-	return fault.New(fault.Limit, "", "budget of 0: the read would add %d bytes", len(p)).In(u.Name())
+	return fault.New(fault.Limit, "", "budget of 0: the read would add %d bytes", n).In(name)
+}
+
+// unspent is an object whose reads ask whether there is a budget at all.
+type unspent struct {
+	source.Object
+	e *env
+}
+
+func (u unspent) ReadAt(ctx context.Context, p []byte, off int64) error {
+	if err := u.e.spent(u.Name(), len(p)); err != nil && len(p) > 0 {
+		return err
+	}
+	return u.Object.ReadAt(ctx, p, off)
 }

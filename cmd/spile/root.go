@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net/http"
 	"os"
 	"strconv"
 	"strings"
@@ -28,6 +29,8 @@ type env struct {
 
 	begun   time.Time
 	limits  receiptFlags
+	remote  remoteFlags
+	client  *http.Client // nil until a URL is opened
 	meter   source.Meter
 	hits    atomic.Int64 // reads that needed no request
 	passes  atomic.Int64 // how often the verb reads its input, for the progress bar
@@ -46,6 +49,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, out, errs io.Write
 	e.out = bufio.NewWriterSize(e.stdout, 64<<10)
 	root := newRoot(e)
 	root.SetArgs(args)
+	defer e.noClient()
 	return e.finish(ctx, execute(ctx, root))
 }
 
@@ -71,7 +75,7 @@ and shows where their bytes are.
 
 A document is an msglc file: MessagePack or CBOR with a table of contents behind it. Plain MessagePack, CBOR and JSON
 files are read as well, by a scan. Tables (tcb) and series artifacts are read by the same verbs. The format is found from the content, never from the name. A file argument is a
-path, a file:// URL, or - for standard input.
+path, a URL (http, https, file), or - for standard input. Of a URL no more is read than of a file.
 
 The output that -o names appears when it is complete, in place of what was there under that name; when a verb fails,
 what was there stays.
@@ -98,6 +102,7 @@ what was there stays.
 	root.SetUsageTemplate(usageTemplate)
 	root.SuggestionsMinimumDistance = 2
 	e.limits.add(root.PersistentFlags())
+	e.remote.add(root.PersistentFlags())
 	for _, group := range verbGroups() {
 		root.AddGroup(&cobra.Group{ID: group.title, Title: group.title})
 		for _, verb := range group.verbs {

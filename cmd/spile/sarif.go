@@ -103,7 +103,7 @@ func (l *sarifLog) add(rule, level, message string, at sarifPlace) {
 func fileURI(file string) string {
 	path, err := localPath(file)
 	if err != nil { // a URL of another scheme
-		return file
+		return shown(file)
 	}
 	u := &url.URL{Path: filepath.ToSlash(path)}
 	if filepath.IsAbs(path) {

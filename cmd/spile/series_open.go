@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"math"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -26,6 +27,7 @@ type artifact struct {
 	e                *env
 	in               *sourceFlags
 	dir              string        // the folder, "" for a part alone
+	url              string        // of the manifest, "" when it is a file of this machine
 	first            source.Object // the manifest, until it is taken, or the part
 	manifestSize     int64
 }
@@ -96,10 +98,14 @@ func (d *document) openSeries(ctx context.Context, obj source.Object, e *env, f 
 
 // openManifest opens a document that is an artifact, by its manifest. After an error obj is open.
 func (d *document) openManifest(ctx context.Context, obj source.Object, e *env, f *sourceFlags) error {
-	if obj.Version() == "" {
+	s, isStored := obj.(*atStore)
+	if obj.Version() == "" && !isStored {
 		return fault.New(fault.Invalid, "", "is the manifest of an artifact, whose parts lie beside it in a folder; name the folder").In(obj.Name())
 	}
 	a := &artifact{e: e, in: f, dir: filepath.Dir(obj.Name()), first: obj, manifestSize: obj.Size()}
+	if isStored {
+		a.dir, a.url = shown(beside(s.url, "")), s.url
+	}
 	d.artifact, d.size = a, obj.Size()
 	if f.artifacts.closed {
 		return nil
@@ -154,6 +160,9 @@ func (a *artifact) open(ctx context.Context, name string) (source.Object, error)
 		a.first = nil
 		return obj, nil
 	}
+	if a.url != "" {
+		return a.e.openURL(ctx, beside(a.url, name))
+	}
 	obj, err := openPath(ctx, filepath.Join(a.dir, name), a.in)
 	if err != nil {
 		return nil, err
@@ -176,6 +185,9 @@ func (a *artifact) readOptions() *series.Options {
 // options say what is known of an artifact from the path of its folder, where that is <region>/series/<generation>.
 func (a *artifact) options() *series.Options {
 	dir, err := filepath.Abs(a.dir)
+	if a.url != "" {
+		dir, err = url.PathUnescape(strings.TrimSuffix(pathOf(a.url), "/"+series.ManifestName))
+	}
 	if err != nil {
 		return nil
 	}

@@ -67,6 +67,9 @@ func (e *env) artifactVerify(ctx context.Context, a *artifact, deep bool, findin
 	if known := a.options(); known != nil {
 		o.Options = *known
 	}
+	if a.url != "" { // a server says nothing of what else it has
+		return series.Verify(ctx, a.open, o, found)
+	}
 	o.List = func(context.Context) ([]string, error) {
 		entries, err := os.ReadDir(a.dir)
 		if err != nil {

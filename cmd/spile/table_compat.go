@@ -508,9 +508,9 @@ func (e *env) checkBaseline(ctx context.Context, files []string, f *compatFlags)
 		}
 		switch other, ok := fileOf[s.Table]; {
 		case ok && sameFile(other.name, files[i]):
-			return fault.New(fault.Conflict, "", "is given twice").In(files[i])
+			return fault.New(fault.Conflict, "", "is given twice").In(shown(files[i]))
 		case ok:
-			return fault.New(fault.Conflict, "", "is of the table %s, and so is %s", s.Table, other.name).In(files[i])
+			return fault.New(fault.Conflict, "", "is of the table %s, and so is %s", s.Table, other.name).In(shown(files[i]))
 		}
 		fileOf[s.Table] = schemaFile{files[i], s.lines}
 		all[i] = s.Schema

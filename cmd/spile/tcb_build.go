@@ -85,6 +85,9 @@ func (b *tableBuild) run(ctx context.Context, input string) error {
 		return err
 	}
 	obj, err := b.object(ctx, input, &sourceFlags{})
+	if err == nil {
+		obj, err = local(ctx, obj)
+	}
 	if err != nil {
 		return err
 	}

@@ -166,6 +166,10 @@ func (d *tableDiff) open(ctx context.Context, file string) (*side, error) {
 	case string(head) == "TCB\x00":
 		s.table, err = d.openTable(ctx, obj, d.in.tables)
 	default:
+		if obj, err = local(ctx, obj); err != nil {
+			return nil, err
+		}
+		s.obj = obj
 		s.text, err = openText(ctx, obj, &d.text)
 	}
 	if err != nil {
@@ -181,7 +185,7 @@ func (d *tableDiff) open(ctx context.Context, file string) (*side, error) {
 
 // keys are the names of the columns of the first file that can be a key.
 func (d *tableDiff) keys(ctx context.Context, args []string) (out []cobra.Completion) {
-	if len(args) == 0 {
+	if len(args) == 0 || isURL(args[0]) {
 		return nil
 	}
 	s, err := d.open(ctx, args[0])

@@ -94,10 +94,11 @@ func (e *env) verify(ctx context.Context, files []string, in *sourceFlags, out *
 	findings, bad := 0, 0
 	var failed error // the gravest of the errors that are no findings
 	for _, file := range files {
-		r := verifyReport{File: file, Findings: []finding{}}
+		file, shown := file, shown(file)
+		r := verifyReport{File: shown, Findings: []finding{}}
 		err := e.verifyFile(ctx, file, in, out, func(f finding) {
 			if !out.asJSON() {
-				fmt.Fprintln(e.out, f.line(file))
+				fmt.Fprintln(e.out, f.line(shown))
 				return
 			}
 			r.Findings = append(r.Findings, f)
@@ -158,10 +159,11 @@ func (e *env) verifyFile(ctx context.Context, file string, in *sourceFlags, out 
 		return e.artifactVerify(ctx, d.artifact, out.deep, findings, report)
 	}
 	if d.table != nil {
-		return named(e.tableVerify(ctx, d.table, out.deep, found), file)
+		return named(e.tableVerify(ctx, d.table, out.deep, found), shown(file))
 	}
 	// A file without a table of contents has nothing to check but its values.
 	deep := out.deep || d.Info().TOCSize == 0
+	file = shown(file)
 	return named(d.Verify(ctx, &msglc.VerifyOptions{Deep: deep}, func(f msglc.Finding) {
 		if f.Note {
 			e.say("%s: note: %s", file, newFinding(f.Err).line(file))

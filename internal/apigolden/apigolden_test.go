@@ -10,8 +10,8 @@ import (
 	"go/parser"
 	"go/printer"
 	"go/token"
+	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -66,22 +66,23 @@ func publicPackages(t *testing.T) []string {
 	t.Helper()
 	var names []string
 	for _, module := range []string{".", "adapters"} {
-		entries, err := os.ReadDir(filepath.Join("../..", module))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, e := range entries {
-			name := path.Join(module, e.Name())
-			dir := filepath.Join("../..", name)
-			if !e.IsDir() || e.Name() == "internal" {
-				continue
+		root := filepath.Join("../..", module)
+		err := filepath.WalkDir(root, func(dir string, e fs.DirEntry, err error) error {
+			if err != nil || !e.IsDir() || dir == root {
+				return err
 			}
-			if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil { // another module
-				continue
+			if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil || e.Name() == "internal" || e.Name() == "testdata" || strings.HasPrefix(e.Name(), ".") {
+				return fs.SkipDir
 			}
 			if p, err := build.ImportDir(dir, 0); err == nil && p.Name != "main" {
-				names = append(names, name)
+				name, err := filepath.Rel("../..", dir)
+				names = append(names, filepath.ToSlash(name))
+				return err
 			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
 		}
 	}
 	return names

@@ -29,12 +29,16 @@ var allowed = map[string][]string{
 	"internal/keyset":  {"fault", "internal/scratch"},
 	"source/diskcache": {"source", "github.com/cespare/xxhash/v2"},
 	"source":           {"fault", "internal/scratch", "golang.org/x/sync", "golang.org/x/sys"},
+	"source/remote":    {"source"},
+	"source/httprange": {"source/remote"},
 	"value":            {"fault", "internal/box", "internal/keyset"},
 	"msglc":            {"source", "value", "github.com/cespare/xxhash/v2"},
 	"tcb":              {"source", "value", "internal/wire", "golang.org/x/crypto"},
 	"series":           {"source", "value", "internal/wire", "github.com/cespare/xxhash/v2", "github.com/klauspost/compress"},
 
 	"internal/tabletest": {"tcb"},
+	"internal/rangetest": {},
+	"internal/toxic":     {},
 
 	"adapters/jq":                {"msglc", "github.com/itchyny/gojq", "github.com/itchyny/timefmt-go"},
 	"adapters/internal/columnar": {"tcb"},
@@ -64,6 +68,7 @@ var allowed = map[string][]string{
 	"adapters/seriesjson": {"series", "github.com/go-json-experiment/json"},
 
 	"cmd/spile": {
+		"source/httprange",
 		"adapters/jq", "adapters/seriesjson", "adapters/promql", "adapters/csvtable", "adapters/jsonrows", "adapters/xlsx", "adapters/parquet", "adapters/arrowipc",
 		// The command line, and the man pages that are made from it.
 		"github.com/spf13/cobra", "github.com/spf13/pflag", "github.com/cpuguy83/go-md2man/v2",

@@ -13,7 +13,8 @@ type Getter interface {
 	Name() string
 
 	// Get sends one request for a range of the object. The caller closes the body. An answer of the store, whatever its
-	// status, is a Response; an error means that there was none, such as a connection that broke.
+	// status, is a Response; an error means that there was none, such as a connection that broke. Open retries then, but
+	// not after a [*fault.Error]: that is a failure that no retry mends, such as a certificate that is not trusted.
 	Get(ctx context.Context, r Request) (*Response, error)
 }
 
@@ -25,6 +26,10 @@ type Request struct {
 	Suffix bool
 	// Version is the version that the object must still have, as an earlier Response gave it; "" when none is known yet.
 	Version string
+	// Again is called before the getter sends a further request for this one, to where a redirect leads for one, with the
+	// number of body bytes that came with the answer before. The request is not sent when it returns an error, which Get
+	// returns then. It may be nil. So all that goes over the network is counted, and held to a budget.
+	Again func(bytes int64) error
 }
 
 // Response is what a store answered.
@@ -41,5 +46,5 @@ type Response struct {
 	Encoding   string        // the Content-Encoding, "" or "identity" when the bytes are those of the object
 	RetryAfter time.Duration // how long the store wants to be left alone; 0 when it does not say
 	Message    string        // what the store says of a failure, in one line, without anything secret
-	Body       io.ReadCloser // never nil
+	Body       io.ReadCloser // never nil; of a failure, too, all that came, so that it is counted
 }

@@ -1,0 +1,188 @@
+package main
+
+import (
+	"context"
+	"net/url"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/spilehq/spile/fault"
+	"github.com/spilehq/spile/source"
+	"github.com/spilehq/spile/source/httprange"
+	"github.com/spilehq/spile/source/remote"
+)
+
+// remoteFlags say how objects are read over a network. They go with every verb.
+type remoteFlags struct {
+	full    fullDownload
+	tail    size
+	timeout time.Duration
+	retries int
+}
+
+func (f *remoteFlags) add(flags *pflag.FlagSet) {
+	flags.Var(&f.full, "allow-full-download", "read a URL whose server gives no ranges, all of it, if it has at most `MAX` bytes; without MAX of any size")
+	flags.Lookup("allow-full-download").NoOptDefVal = anySize
+	flags.Var(&f.tail, "tail", "ask for the last N bytes of a URL together with the first ones")
+	flags.DurationVar(&f.timeout, "timeout", remote.DefaultTimeout, "how long a request to a server may take to be answered, and for each MiB of the answer")
+	flags.IntVar(&f.retries, "retries", remote.DefaultRetries, "send a request that failed again, up to `N` times")
+}
+
+// fullDownload is the value of --allow-full-download: 0 for no, below 0 for any size.
+type fullDownload int64
+
+const anySize = "any size"
+
+func (d *fullDownload) Set(text string) error {
+	if text == anySize {
+		*d = -1
+		return nil
+	}
+	var s size
+	err := s.Set(text)
+	*d = fullDownload(s)
+	return err
+}
+
+func (d *fullDownload) String() string {
+	switch {
+	case *d == 0:
+		return ""
+	case *d < 0:
+		return anySize
+	}
+	s := size(*d)
+	return s.String()
+}
+
+func (d *fullDownload) Type() string { return "MAX" }
+
+// options are the options of an object that is opened over a network. Its requests are charged to the meter.
+func (e *env) remoteOptions() (remote.Options, error) {
+	f := &e.remote
+	switch {
+	case f.timeout <= 0:
+		return remote.Options{}, usagef("--timeout %v, want more than 0", f.timeout)
+	case f.retries < 0:
+		return remote.Options{}, usagef("--retries %d, want 0 or more", f.retries)
+	}
+	o := remote.Options{MaxFullDownload: int64(f.full), Tail: int64(f.tail), Timeout: f.timeout, Retries: f.retries, Meter: e.budget()}
+	if o.Retries == 0 {
+		o.Retries = -1
+	}
+	return o, nil
+}
+
+// isURL reports whether a FILE argument names an object of a store, and no file of this machine.
+func isURL(arg string) bool {
+	switch scheme, _, ok := strings.Cut(arg, "://"); strings.ToLower(scheme) {
+	case "http", "https", "s3", "gs", "azblob":
+		return ok
+	}
+	return false
+}
+
+// shown is a FILE argument as messages and results show it: of a URL without what is secret in it.
+func shown(arg string) string {
+	if isURL(arg) {
+		return httprange.Name(arg)
+	}
+	return arg
+}
+
+// atStore is an object of a store. Its requests are counted where they are made.
+type atStore struct {
+	source.Object
+	url string
+}
+
+// openURL opens an object of a store.
+func (e *env) openURL(ctx context.Context, arg string) (source.Object, error) {
+	o, err := e.remoteOptions()
+	if err != nil {
+		return nil, err
+	}
+	if err := e.spent(shown(arg), remote.DefaultHead); err != nil {
+		return nil, err
+	}
+	var obj source.Object
+	switch scheme, _, _ := strings.Cut(arg, "://"); strings.ToLower(scheme) {
+	case "http", "https":
+		if e.client == nil {
+			e.client = httprange.NewClient()
+		}
+		obj, err = httprange.OpenURL(ctx, arg, &httprange.Options{Options: o, Client: e.client})
+	default:
+		err = fault.New(fault.UnsupportedVersion, "", "%s:// is not read by this version yet", scheme).In(shown(arg))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &atStore{obj, arg}, nil
+}
+
+// beside is the URL of what has the name in the folder of a URL; "" is the folder.
+func beside(arg, name string) string {
+	u, err := url.Parse(arg)
+	if err != nil { // it was opened by then
+		return arg
+	}
+	dir, _ := path.Split(u.Path)
+	u.RawPath, u.Path = "", dir+name
+	return u.String()
+}
+
+// pathOf is a URL without its query.
+func pathOf(arg string) string {
+	if at := strings.IndexAny(arg, "?#"); at >= 0 {
+		return arg[:at]
+	}
+	return arg
+}
+
+// behind is a URL with something behind its path, in front of the query.
+func behind(arg, suffix string) string {
+	before := pathOf(arg)
+	return before + suffix + arg[len(before):]
+}
+
+// folderURL reports whether a FILE argument is the URL of a folder: its path ends with a slash.
+func folderURL(arg string) bool {
+	_, place, _ := strings.Cut(pathOf(arg), "://")
+	return isURL(arg) && place != "" && strings.HasSuffix(place, "/")
+}
+
+// local copies an object of a store to a temporary file, for those who read it more than once. Another object is returned
+// as it is. After an error the object is closed.
+func local(ctx context.Context, obj source.Object) (source.Object, error) {
+	if _, ok := obj.(*atStore); !ok {
+		return obj, nil
+	}
+	copied, err := source.Spool(ctx, source.NewReader(ctx, obj, 0, obj.Size(), 0), obj.Name())
+	if err != nil {
+		obj.Close()
+		return nil, err
+	}
+	return &spooledInput{copied, obj}, nil
+}
+
+// spooledInput is the copy of an object, which is closed with it.
+type spooledInput struct {
+	source.Object
+	input source.Object
+}
+
+func (s *spooledInput) Close() error {
+	s.Object.Close()
+	return s.input.Close()
+}
+
+// noClient ends the connections that are kept for further requests.
+func (e *env) noClient() {
+	if e.client != nil {
+		e.client.CloseIdleConnections()
+	}
+}

@@ -1,0 +1,218 @@
+package rangetest_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"path/filepath"
+	"testing"
+
+	"github.com/spilehq/spile/internal/rangetest"
+	"github.com/spilehq/spile/msglc"
+	"github.com/spilehq/spile/series"
+	"github.com/spilehq/spile/source"
+	"github.com/spilehq/spile/source/httprange"
+	"github.com/spilehq/spile/source/remote"
+	"github.com/spilehq/spile/tcb"
+)
+
+// costs opens objects of a server, and holds what was asked against what may be.
+type costs struct {
+	t      *testing.T
+	server *rangetest.Server
+	meter  source.Meter
+}
+
+func newCosts(t *testing.T) *costs { return &costs{t: t, server: rangetest.New(t)} }
+
+func (c *costs) open(ctx context.Context, path string) (source.Object, error) {
+	return httprange.OpenURL(ctx, c.server.URL+path, &httprange.Options{Options: remote.Options{Meter: &c.meter}})
+}
+
+// atMost demands that no more requests were made since the last time, and that the receipt is right.
+func (c *costs) atMost(what string, requests int) {
+	c.t.Helper()
+	got := c.server.Requests()
+	if len(got) > requests {
+		c.t.Errorf("%s: %q, %d requests, at most %d", what, got, len(got), requests)
+	}
+	if r := c.meter.Receipt(); r.Requests != int64(len(got)) || r.Bytes != c.server.Bytes() {
+		c.t.Errorf("%s: receipt %+v, the server has seen %d requests and sent %d bytes", what, r, len(got), c.server.Bytes())
+	}
+	c.server.Reset()
+	c.meter = source.Meter{}
+}
+
+// document is a list of n maps with a table of contents of some 36 bytes for each.
+func document(t *testing.T, n int) []byte {
+	t.Helper()
+	list := make([]any, n)
+	for i := range list {
+		list[i] = map[string]any{"name": fmt.Sprintf("run %d", i), "energy": float64(i) + 0.5, "tail": make([]byte, 60)}
+	}
+	doc, err := msglc.Dumps(map[string]any{"runs": list}, &msglc.WriteOptions{Threshold: 64})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return doc
+}
+
+func TestDocumentCosts(t *testing.T) {
+	for _, tt := range []struct {
+		n       int
+		deep    int // requests for opening and one deep value
+		listing int
+	}{
+		{100, 1, 1},
+		{1000, 2, 2},
+		{14_000, 3, 5}, // a table of contents of 1 MiB
+	} {
+		c := newCosts(t)
+		doc := document(t, tt.n)
+		c.server.Put("/doc", doc)
+		ctx := t.Context()
+		read := func(what string, most int, use func(r *msglc.Reader)) {
+			t.Helper()
+			obj, err := c.open(ctx, "/doc")
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, err := msglc.Open(ctx, obj, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if toc := r.Info().TOCSize; tt.n == 14_000 && (toc < 1000<<10 || toc > 1100<<10) {
+				t.Fatalf("a table of contents of %d bytes", toc)
+			}
+			use(r)
+			if err := r.Close(); err != nil {
+				t.Error(err)
+			}
+			c.atMost(fmt.Sprintf("%s of %d", what, tt.n), most)
+		}
+		find := func(r *msglc.Reader, path string) msglc.Node {
+			t.Helper()
+			p, err := msglc.ParsePath(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			n, err := r.Find(ctx, p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return n
+		}
+		for _, i := range []int{0, tt.n / 2, tt.n - 1} {
+			read(fmt.Sprintf("value %d", i), tt.deep, func(r *msglc.Reader) {
+				if v, err := find(r, fmt.Sprintf("runs/%d/energy", i)).Value(ctx); err != nil || v != float64(i)+0.5 {
+					t.Errorf("%v, %v", v, err)
+				}
+			})
+		}
+		read("a slice of neighbours", tt.listing, func(r *msglc.Reader) {
+			var out bytes.Buffer
+			if err := find(r, fmt.Sprintf("runs/%d:%d", tt.n/2-50, tt.n/2+50)).WriteJSON(ctx, &out, nil, nil); err != nil || bytes.Count(out.Bytes(), []byte("energy")) != min(tt.n, 100) {
+				t.Errorf("%d bytes, %v", out.Len(), err)
+			}
+		})
+		read("neighbours one by one", tt.listing+1, func(r *msglc.Reader) {
+			for i := tt.n/2 - 50; i < tt.n/2+50; i++ {
+				if v, err := find(r, fmt.Sprintf("runs/%d/energy", i)).Value(ctx); err != nil || v != float64(i)+0.5 {
+					t.Fatalf("%v, %v", v, err)
+				}
+			}
+		})
+	}
+}
+
+func TestTableCosts(t *testing.T) {
+	ctx := t.Context()
+	type row struct {
+		ID    int64  `tcb:"1"`
+		Label string `tcb:"2"`
+		Rest  string `tcb:"3"`
+	}
+	for _, n := range []int{100, 20_000} {
+		rows := make([]row, n)
+		for i := range rows {
+			rows[i] = row{int64(i * i), fmt.Sprintf("label %d", i), fmt.Sprintf("rest %d of the row", i*7)}
+		}
+		file, err := tcb.Marshal(nil, rows, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := newCosts(t)
+		c.server.Put("/table", file)
+		obj, err := c.open(ctx, "/table")
+		if err != nil {
+			t.Fatal(err)
+		}
+		table, err := tcb.Open(ctx, obj, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if cols, err := table.Read(ctx, 3); err != nil || cols[0].Len() != n {
+			t.Errorf("%v", err)
+		}
+		table.Close()
+		c.atMost(fmt.Sprintf("a column of %d rows", n), 2)
+	}
+}
+
+// artifact writes an artifact of n series below a folder, and returns its own folder.
+func artifact(t *testing.T, dir string, n int) string {
+	t.Helper()
+	vectors, err := filepath.Glob("../../testdata/series/example-b1/*/series/*/manifest.json")
+	if err != nil || len(vectors) != 1 {
+		t.Fatalf("%q, %v", vectors, err)
+	}
+	like, err := source.OpenFile(vectors[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer like.Close()
+	m, err := series.ReadManifest(t.Context(), like, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Files = nil
+	target := series.NewFolderTarget(dir, m.RegionID, m.Generation)
+	w, err := series.NewWriter(t.Context(), target, m, &series.WriteOptions{BlockSeries: 256})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Abort()
+	for i := range n {
+		labels := []series.Label{{Name: m.Tags[0].Name, Value: fmt.Sprintf("host-%d", i*7919)}, {Name: m.Tags[1].Name, Value: fmt.Sprintf("zone-%d", i%100)}}
+		if err := w.Add(series.Record{ID: series.ID{Table: 1, TSID: uint64(3 * i)}, RowCount: uint64(i + 1), Labels: labels}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return target.Dir()
+}
+
+func TestSeriesCosts(t *testing.T) {
+	ctx := t.Context()
+	const n = 300_000
+	c := newCosts(t)
+	c.server.Serve(artifact(t, t.TempDir(), n))
+	for _, i := range []int{0, n / 2, n - 1} {
+		a, err := series.Open(ctx, func(ctx context.Context, name string) (source.Object, error) { return c.open(ctx, "/"+name) }, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if size := a.Manifest().Files[0].FileSize; size < 2<<20 {
+			t.Fatalf("a part of %d bytes is read at once", size)
+		}
+		if r, err := a.Lookup(ctx, series.ID{Table: 1, TSID: uint64(3 * i)}); err != nil || r.RowCount != uint64(i+1) {
+			t.Errorf("%+v, %v", r, err)
+		}
+		if err := a.Close(); err != nil {
+			t.Error(err)
+		}
+		c.atMost(fmt.Sprintf("series %d", i), 1+4)
+	}
+}
