@@ -36,7 +36,9 @@ Of a series artifact, a part, a leaf or a block it shows the bytes by what is be
 			if levels < 1 {
 				return usagef("--levels %d, want 1 or more", levels)
 			}
-			return e.du(cmd.Context(), args, levels, &in, &out)
+			return e.forEach(cmd.Context(), args[0], out.printed(), func(e *env, file string) error {
+				return e.du(cmd.Context(), with(file, args), levels, &in, &out)
+			})
 		},
 	}
 	in.add(cmd.Flags())

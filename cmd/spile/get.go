@@ -30,7 +30,7 @@ every row, null where there is none. Of a column only its own bytes are read.
 In a series artifact a path is a series, 1025/10, which is TABLE/TSID; a label of it, 1025/10/host; all series of a
 table, 1025; those of a part, a leaf or a block, as ls names them; or a label of all series, */host.
 
-` + pathHelp,
+` + pathHelp + "\n\n" + manyHelp,
 		Example: `  echo '{"runs":[{"energy":-1.5},{"energy":-2.5}]}' | spile get - runs/-1/energy`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
@@ -40,7 +40,9 @@ table, 1025; those of a part, a leaf or a block, as ls names them; or a label of
 		},
 		ValidArgsFunction: completePath(e, &in),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return e.get(cmd.Context(), args[0], args[1:], &in, &out)
+			return e.forEach(cmd.Context(), args[0], out.printed(), func(e *env, file string) error {
+				return e.get(cmd.Context(), file, args[1:], &in, &out)
+			})
 		},
 	}
 	in.add(cmd.Flags())

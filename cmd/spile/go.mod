@@ -3,6 +3,7 @@ module github.com/spilehq/spile/cmd/spile
 go 1.26.7
 
 require (
+	github.com/bmatcuk/doublestar/v4 v4.10.4
 	github.com/go-json-experiment/json v1.27.2
 	github.com/spilehq/spile v0.0.0
 )

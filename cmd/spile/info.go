@@ -19,12 +19,16 @@ func newInfo(e *env) *cobra.Command {
 		Long: `Info prints the format of a file, its codec and magic, where payload and table of contents lie, and what the root
 value is. It reads the beginning of the file and of the table of contents. Of a table it prints rows and columns, and whether
 it is encrypted and signed; with the MAC key it checks the MAC. Of a series artifact, named by its folder or its manifest, it
-prints region, generation, parts, series, tags and bucket, from the manifest alone.`,
+prints region, generation, parts, series, tags and bucket, from the manifest alone.
+
+` + manyHelp,
 		Example:           `  echo '{"runs":[1,2,3]}' | spile pack - -o run.msg && spile info run.msg`,
 		Args:              arguments(1, 1),
 		ValidArgsFunction: completeFiles(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return e.info(cmd.Context(), args[0], &in, &out)
+			return e.forEach(cmd.Context(), args[0], out.printed(), func(e *env, file string) error {
+				return e.info(cmd.Context(), file, &in, &out)
+			})
 		},
 	}
 	in.add(cmd.Flags())

@@ -33,7 +33,9 @@ of a block, with their least and greatest values.
 		Args:              arguments(1, 2),
 		ValidArgsFunction: completePath(e, &in),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return e.ls(cmd.Context(), args, &in, &out)
+			return e.forEach(cmd.Context(), args[0], out.printed(), func(e *env, file string) error {
+				return e.ls(cmd.Context(), with(file, args), &in, &out)
+			})
 		},
 	}
 	in.add(cmd.Flags())

@@ -380,7 +380,7 @@ func (e *env) counted(obj source.Object) source.Object {
 	if _, ok := obj.(*atStore); ok { // which counts itself, and has its first bytes in memory
 		return obj
 	}
-	return &headed{Object: e.metered(obj), hits: &e.hits}
+	return &headed{Object: e.metered(obj), hits: &e.shared.hits}
 }
 
 // headed remembers the bytes of its first read, and reads as much as a request is worth there: finding the format and

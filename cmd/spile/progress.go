@@ -47,7 +47,7 @@ func (e *env) showBar(ctx context.Context, f *os.File, verb string, end <-chan s
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		r := e.meter.Receipt()
+		r := e.shared.meter.Receipt()
 		all := r.Size * max(1, e.passes.Load())
 		bar.SetTotal(all+1, false) // a full bar would be taken away before the work ends
 		bar.SetCurrent(min(r.Bytes, all))

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/spilehq/spile/adapters/jq"
 	"github.com/spilehq/spile/value"
@@ -44,7 +45,7 @@ func (p *pairs) Type() string { return "NAME=" + p.what }
 func newQuery(e *env) *cobra.Command {
 	var in sourceFlags
 	var out jsonFlags
-	f := queryFlags{maxDecode: unlimited, texts: pairs{what: "VALUE"}, values: pairs{what: "JSON"}}
+	f := newQueryFlags()
 	cmd := &cobra.Command{
 		Use:   "query FILE EXPR [flags]",
 		Short: "Run a jq program over a document",
@@ -55,21 +56,41 @@ function of jq without such a rule, decodes it. --stats says how many bytes that
 
 The program sees what spile cat would print, with the same flags. A result that stands in the document is printed as
 it stands there; one that was computed has its keys sorted. The program has no access to the environment, to files or
-to modules.`,
+to modules.
+
+` + manyHelp,
 		Example:           `  echo '{"runs":[{"id":1,"e":[-1.5]},{"id":2,"e":[-2.5,1]}]}' | spile query - '.runs[] | select(.id == 2) | .e | add'`,
 		Args:              arguments(2, 2),
 		ValidArgsFunction: completeFiles(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return e.query(cmd.Context(), args[0], args[1], &in, &out, &f)
+			return e.forEach(cmd.Context(), args[0], f.printed(&out), func(e *env, file string) error {
+				return e.query(cmd.Context(), file, args[1], &in, &out, &f)
+			})
 		},
 	}
 	in.add(cmd.Flags())
 	out.add(cmd.Flags())
-	cmd.Flags().BoolVarP(&f.raw, "raw-output", "r", false, "print strings as they are, without quotes")
-	cmd.Flags().Var(&f.maxDecode, "max-decode", "refuse to decode more than N bytes of the document in all (64K, 1.5GiB)")
-	cmd.Flags().Var(&f.texts, "arg", "make $NAME the text VALUE in the program; may be given more than once")
-	cmd.Flags().Var(&f.values, "argjson", "make $NAME the JSON value in the program; may be given more than once")
+	f.add(cmd.Flags())
 	return cmd
+}
+
+// printed is how query prints: strings without quotes are no JSON.
+func (f *queryFlags) printed(out *jsonFlags) printedAs {
+	if f.raw {
+		return asText
+	}
+	return out.printed()
+}
+
+func newQueryFlags() queryFlags {
+	return queryFlags{maxDecode: unlimited, texts: pairs{what: "VALUE"}, values: pairs{what: "JSON"}}
+}
+
+func (f *queryFlags) add(flags *pflag.FlagSet) {
+	flags.BoolVarP(&f.raw, "raw-output", "r", false, "print strings as they are, without quotes")
+	flags.Var(&f.maxDecode, "max-decode", "refuse to decode more than N bytes of the document in all (64K, 1.5GiB)")
+	flags.Var(&f.texts, "arg", "make $NAME the text VALUE in the program; may be given more than once")
+	flags.Var(&f.values, "argjson", "make $NAME the JSON value in the program; may be given more than once")
 }
 
 func (e *env) query(ctx context.Context, file, program string, in *sourceFlags, out *jsonFlags, f *queryFlags) error {

@@ -39,8 +39,8 @@ func (e *env) printReceipt() {
 		return
 	}
 	elapsed := float64(time.Since(e.begun)) / float64(time.Millisecond)
-	r := receipt{e.meter.Receipt(), math.Round(elapsed*1000) / 1000, e.decoded}
-	r.CacheHits += e.hits.Load()
+	r := receipt{e.shared.meter.Receipt(), math.Round(elapsed*1000) / 1000, e.decoded}
+	r.CacheHits += e.shared.hits.Load()
 	if line, err := json.Marshal(r); err == nil {
 		fmt.Fprintf(e.stderr, "%s\n", line)
 	}
@@ -48,8 +48,8 @@ func (e *env) printReceipt() {
 
 // budget is the meter, with the budget of the flags.
 func (e *env) budget() *source.Meter {
-	e.meter.MaxBytes, e.meter.MaxRequests = max(0, int64(e.limits.maxBytes)), max(0, int64(e.limits.maxRequests))
-	return &e.meter
+	e.shared.meter.MaxBytes, e.shared.meter.MaxRequests = max(0, int64(e.limits.maxBytes)), max(0, int64(e.limits.maxRequests))
+	return &e.shared.meter
 }
 
 // metered returns obj with its reads counted and held to the budget.

@@ -21,6 +21,8 @@ type remoteFlags struct {
 	tail    size
 	timeout time.Duration
 	retries int
+	cache   cacheFlag
+	offline bool
 }
 
 func (f *remoteFlags) add(flags *pflag.FlagSet) {
@@ -29,6 +31,8 @@ func (f *remoteFlags) add(flags *pflag.FlagSet) {
 	flags.Var(&f.tail, "tail", "ask for the last N bytes of a URL together with the first ones")
 	flags.DurationVar(&f.timeout, "timeout", remote.DefaultTimeout, "how long a request to a server may take to be answered, and for each MiB of the answer")
 	flags.IntVar(&f.retries, "retries", remote.DefaultRetries, "send a request that failed again, up to `N` times")
+	flags.Var(&f.cache, "cache", "keep what is read of URLs in the folder DIR, up to SIZE bytes (1GiB), for this run and others")
+	flags.BoolVar(&f.offline, "offline", false, "read of URLs what --cache has, and ask nobody")
 }
 
 // fullDownload is the value of --allow-full-download: 0 for no, below 0 for any size.
@@ -108,16 +112,7 @@ func (e *env) openURL(ctx context.Context, arg string) (source.Object, error) {
 	if err := e.spent(shown(arg), remote.DefaultHead); err != nil {
 		return nil, err
 	}
-	var obj source.Object
-	switch scheme, _, _ := strings.Cut(arg, "://"); strings.ToLower(scheme) {
-	case "http", "https":
-		if e.client == nil {
-			e.client = httprange.NewClient()
-		}
-		obj, err = httprange.OpenURL(ctx, arg, &httprange.Options{Options: o, Client: e.client})
-	default:
-		err = fault.New(fault.UnsupportedVersion, "", "%s:// is not read by this version yet", scheme).In(shown(arg))
-	}
+	obj, err := e.shared.stores.open(ctx, arg, &e.remote, o)
 	if err != nil {
 		return nil, err
 	}
@@ -178,11 +173,4 @@ type spooledInput struct {
 func (s *spooledInput) Close() error {
 	s.Object.Close()
 	return s.input.Close()
-}
-
-// noClient ends the connections that are kept for further requests.
-func (e *env) noClient() {
-	if e.client != nil {
-		e.client.CloseIdleConnections()
-	}
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"net/http"
 	"os"
 	"strconv"
 	"strings"
@@ -30,9 +29,7 @@ type env struct {
 	begun   time.Time
 	limits  receiptFlags
 	remote  remoteFlags
-	client  *http.Client // nil until a URL is opened
-	meter   source.Meter
-	hits    atomic.Int64 // reads that needed no request
+	shared  *shared
 	passes  atomic.Int64 // how often the verb reads its input, for the progress bar
 	decoded *int64       // for the receipt of verbs that tell it
 
@@ -43,13 +40,20 @@ type env struct {
 	inputs  []fs.FileInfo  // the files that were opened, which no output may replace
 }
 
+// shared is what the runs of a verb for many objects have in common.
+type shared struct {
+	meter  source.Meter
+	hits   atomic.Int64 // reads that needed no request
+	stores stores
+}
+
 // run runs the command line and returns the exit status.
 func run(ctx context.Context, args []string, stdin io.Reader, out, errs io.Writer) int {
-	e := &env{stdin: stdin, stdout: &stdout{ctx: ctx, w: out}, stderr: errs, begun: time.Now()}
+	e := &env{stdin: stdin, stdout: &stdout{ctx: ctx, w: out}, stderr: errs, begun: time.Now(), shared: &shared{}}
 	e.out = bufio.NewWriterSize(e.stdout, 64<<10)
 	root := newRoot(e)
 	root.SetArgs(args)
-	defer e.noClient()
+	defer e.shared.stores.close()
 	return e.finish(ctx, execute(ctx, root))
 }
 
@@ -215,7 +219,7 @@ type verbGroup struct {
 func verbGroups() []verbGroup {
 	type verbs = []func(*env) *cobra.Command
 	return []verbGroup{
-		{"Reading:", verbs{newInfo, newLs, newGet, newCat, newDu, newVerify, newToc, newQuery}},
+		{"Reading:", verbs{newInfo, newLs, newGet, newCat, newDu, newVerify, newToc, newQuery, newFind}},
 		{"Writing:", verbs{newPack, newIndex, newUnpack, newCombine, newExtract, newRepair, newSalvage}},
 		{"Tables:", verbs{newTable}},
 		{"Series:", verbs{newSeries}},

@@ -16,12 +16,16 @@ func newToc(e *env) *cobra.Command {
 		Short: "Print the table of contents as JSON",
 		Long: `Toc prints the table of contents from a node down, as it is stored: {"p":[start,end]} is a value that is read as a
 whole, {"p":[[count,start,end],…]} a list in blocks, and {"p":…,"t":…} a list or map with an entry for every child.
-The children of a combined file are offsets. Positions count from the start of the payload.`,
+The children of a combined file are offsets. Positions count from the start of the payload.
+
+` + manyHelp,
 		Example:           `  echo '{"runs":[1,2,3]}' | spile pack --threshold 1 --trivial 1 - -o run.msg && spile toc run.msg`,
 		Args:              arguments(1, 2),
 		ValidArgsFunction: completePath(e, &in),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return e.toc(cmd.Context(), args, &in, &out)
+			return e.forEach(cmd.Context(), args[0], out.printed(), func(e *env, file string) error {
+				return e.toc(cmd.Context(), with(file, args), &in, &out)
+			})
 		},
 	}
 	in.add(cmd.Flags())

@@ -114,13 +114,13 @@ func (c *Cache) Object(key string, obj source.Object, m *source.Meter) source.Ob
 }
 
 // Offline returns an object of what the cache knows, which asks nobody: a block that is not there is [fault.NotFound]. The name
-// is that of the object in messages, the cost the one it has with its source.
-func (c *Cache) Offline(key, name string, cost source.Cost, m *source.Meter) (source.Object, error) {
+// is that of the object in messages.
+func (c *Cache) Offline(key, name string, m *source.Meter) (source.Object, error) {
 	known, ok := c.Known(key)
 	if !ok {
 		return nil, fault.New(fault.NotFound, "diskcache", "is not in the cache %s", c.dir).In(name)
 	}
-	return c.Object(key, &absent{name, known, cost, c.dir}, m), nil
+	return c.Object(key, &absent{name, known, c.dir}, m), nil
 }
 
 // hash names a key or a version in the folder.

@@ -365,12 +365,12 @@ func TestOffline(t *testing.T) {
 	dir := t.TempDir()
 	ctx := context.Background()
 	c := open(t, dir, 0)
-	if _, err := c.Offline(key, "https://example.com/a", source.Cost{}, nil); !errors.Is(err, fault.NotFound) {
+	if _, err := c.Offline(key, "https://example.com/a", nil); !errors.Is(err, fault.NotFound) {
 		t.Errorf("error %v", err)
 	}
 	data := random(3*BlockSize, 11)
 	read(t, ctx, c.Object(key, &remoteObject{data: data, version: "1"}, nil), 10, 20)
-	obj, err := c.Offline(key, "https://example.com/a", source.Cost{}, nil)
+	obj, err := c.Offline(key, "https://example.com/a", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -44,7 +44,7 @@ func Example() {
 
 	known, ok := cache.Known(url)
 	fmt.Println(known.Size, known.Version, ok)
-	again, err := cache.Offline(url, url, source.Cost{}, nil)
+	again, err := cache.Offline(url, url, nil)
 	if err != nil {
 		fmt.Println(err)
 		return

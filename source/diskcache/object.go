@@ -152,7 +152,6 @@ func (o *object) fetch(ctx context.Context, number, end int64, p []byte, off int
 type absent struct {
 	name  string
 	known Known
-	cost  source.Cost
 	dir   string
 }
 
@@ -166,8 +165,10 @@ func (a *absent) ReadAt(_ context.Context, p []byte, off int64) error {
 		In(a.name).At(off)
 }
 
-func (a *absent) Size() int64       { return a.known.Size }
-func (a *absent) Version() string   { return a.known.Version }
-func (a *absent) Name() string      { return a.name }
-func (a *absent) Cost() source.Cost { return a.cost }
+func (a *absent) Size() int64     { return a.known.Size }
+func (a *absent) Version() string { return a.known.Version }
+func (a *absent) Name() string    { return a.name }
+
+// Cost is that of files: a range that nobody wants is not read, since it may not be there.
+func (a *absent) Cost() source.Cost { return source.Cost{Parallel: 4} }
 func (a *absent) Close() error      { return nil }
