@@ -9,6 +9,7 @@ import (
 
 	"github.com/minio/minio-go/v7/pkg/credentials"
 
+	"github.com/spilehq/spile/adapters/internal/store"
 	"github.com/spilehq/spile/fault"
 )
 
@@ -58,7 +59,7 @@ func first(ok bool, _ error) bool { return ok }
 
 // machine reports whether the machine, or what the environment names, is asked for credentials.
 func machine() bool {
-	return !yes(os.Getenv("AWS_EC2_METADATA_DISABLED")) || os.Getenv("AWS_WEB_IDENTITY_TOKEN_FILE") != "" ||
+	return !store.Yes(os.Getenv("AWS_EC2_METADATA_DISABLED")) || os.Getenv("AWS_WEB_IDENTITY_TOKEN_FILE") != "" ||
 		os.Getenv("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI") != "" || os.Getenv("AWS_CONTAINER_CREDENTIALS_FULL_URI") != ""
 }
 

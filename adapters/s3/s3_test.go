@@ -297,7 +297,10 @@ func TestEncoding(t *testing.T) {
 	clean(t)
 	t.Setenv("AWS_NO_SIGN_REQUEST", "yes")
 	for said, want := range map[string]string{"": "", "aws-chunked": "", "gzip,aws-chunked": "gzip", "aws-chunked, gzip": "gzip", "gzip": "gzip"} {
-		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { w.Header().Set("Content-Encoding", said) }))
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Encoding", said)
+			w.Header().Set("Last-Modified", "Mon, 30 Nov 2026 12:00:00 GMT")
+		}))
 		g, err := open(t, server.URL, s3.Options{}).Getter("s3://bucket/key")
 		storetest.Must(t, err)
 		resp, err := g.Get(t.Context(), remote.Request{Len: 10})

@@ -65,7 +65,7 @@ func New(ctx context.Context, o *Options) (*Store, error) {
 		region: cmp.Or(o.Region, os.Getenv("AWS_REGION"), os.Getenv("AWS_DEFAULT_REGION"), profileRegion(cmp.Or(profile, "default")), "us-east-1"),
 		payer:  o.RequesterPays || strings.EqualFold(os.Getenv("AWS_REQUEST_PAYER"), "requester"),
 	}
-	creds, err := chain(ctx, profile, o.Anonymous || yes(os.Getenv("AWS_NO_SIGN_REQUEST")))
+	creds, err := chain(ctx, profile, o.Anonymous || store.Yes(os.Getenv("AWS_NO_SIGN_REQUEST")))
 	if err != nil {
 		return nil, err
 	}
@@ -146,14 +146,6 @@ func profileRegion(profile string) string {
 	return ""
 }
 
-func yes(s string) bool {
-	switch strings.ToLower(s) {
-	case "1", "y", "yes", "t", "true", "on":
-		return true
-	}
-	return false
-}
-
 // object is what a URL names.
 type object struct{ url, bucket, key, version string }
 
@@ -231,9 +223,9 @@ func (s *Store) failed(name, doing string, err error) error {
 func (s *Store) explained(status int, message, region string) string {
 	switch {
 	case region != "" && region != s.region && (status == 301 || status == 307 || status == 400 || status == 403):
-		message += "; the bucket is in the region " + region + ", and AWS_REGION is " + s.region
+		message = store.Join(message, "the bucket is in the region "+region+", and AWS_REGION is "+s.region)
 	case s.unsigned && (status == 401 || status == 403):
-		message += "; the request was not signed, since there are no credentials"
+		message = store.Join(message, "the request was not signed, since there are no credentials")
 	}
 	return fault.OneLine(message)
 }

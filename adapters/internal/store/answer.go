@@ -10,11 +10,13 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"net"
 	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/spilehq/spile/fault"
 	"github.com/spilehq/spile/source/remote"
@@ -133,12 +135,11 @@ func retryAfter(s string, now time.Time) time.Duration {
 }
 
 // Message is what the body of a failure says, in one line: the code and the first line of the message of an XML or a JSON
-// document. The rest is left out: stores repeat there what was signed.
+// document, or the first line of a short text. The rest is left out: stores repeat there what was signed.
 func Message(body []byte) string {
 	var x struct {
 		Code    string
 		Message string
-		Region  string
 	}
 	var j struct {
 		Error struct {
@@ -151,6 +152,8 @@ func Message(body []byte) string {
 		return join(x.Code, x.Message)
 	case json.Unmarshal(body, &j) == nil && j.Error.Message != "":
 		return join("", j.Error.Message)
+	case len(body) < 1000 && utf8.Valid(body) && !bytes.HasPrefix(bytes.TrimSpace(body), []byte("<")) && !bytes.HasPrefix(bytes.TrimSpace(body), []byte("{")):
+		return join("", string(body))
 	}
 	return ""
 }
@@ -164,6 +167,14 @@ func join(code, message string) string {
 		code += ": "
 	}
 	return fault.OneLine(code + message)
+}
+
+// Join adds to what a store says.
+func Join(message, more string) string {
+	if message == "" {
+		return more
+	}
+	return message + "; " + more
 }
 
 // Refused is the error for an answer that is a failure. What was being done is, for example, "begin an upload".
@@ -195,7 +206,8 @@ func (quiet) Error() string   { return "" }
 func (q quiet) Unwrap() error { return q.error }
 
 // Cause is the error of a request that got no answer, without the URL of the request, which may hold a signature. Where no
-// further try can help it is a fault: the certificate is not trusted, the server does not speak TLS.
+// further try can help it is a [*fault.Error]: the certificate is not trusted, the server does not speak TLS, there are no
+// credentials.
 func Cause(pkg, name string, err error) error {
 	for {
 		var u *url.Error
@@ -204,6 +216,17 @@ func Cause(pkg, name string, err error) error {
 		}
 		err = u.Err
 	}
+	if trust(err) {
+		return fault.New(nil, pkg, "").In(name).Because(err)
+	}
+	if f, ok := errors.AsType[*fault.Error](err); ok {
+		return fault.Locate(f, name, "", 0)
+	}
+	return err
+}
+
+// trust reports whether an error is one about whom the server is.
+func trust(err error) bool {
 	var (
 		certificate *tls.CertificateVerificationError
 		authority   x509.UnknownAuthorityError
@@ -211,11 +234,8 @@ func Cause(pkg, name string, err error) error {
 		invalid     x509.CertificateInvalidError
 		record      tls.RecordHeaderError
 	)
-	if errors.As(err, &certificate) || errors.As(err, &authority) || errors.As(err, &host) || errors.As(err, &invalid) || errors.As(err, &record) ||
-		strings.Contains(err.Error(), "server gave HTTP response to HTTPS client") {
-		return fault.New(nil, pkg, "").In(name).Because(err)
-	}
-	return err
+	return errors.As(err, &certificate) || errors.As(err, &authority) || errors.As(err, &host) || errors.As(err, &invalid) || errors.As(err, &record) ||
+		strings.Contains(err.Error(), "server gave HTTP response to HTTPS client")
 }
 
 // Failed is the error of a request that got no answer, for callers who do not try again.
@@ -225,4 +245,20 @@ func Failed(pkg, name, doing string, err error) error {
 		return f
 	}
 	return fault.New(nil, pkg, "cannot %s", doing).In(name).Because(err)
+}
+
+// NewTransport is a transport for a store. Bodies are not unpacked, and as many connections are kept as requests run at once.
+func NewTransport() *http.Transport {
+	return &http.Transport{
+		Proxy:                 http.ProxyFromEnvironment,
+		DialContext:           (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+		ForceAttemptHTTP2:     true,
+		MaxIdleConns:          256,
+		MaxIdleConnsPerHost:   16,
+		IdleConnTimeout:       time.Minute,
+		TLSHandshakeTimeout:   10 * time.Second,
+		ResponseHeaderTimeout: time.Minute,
+		ExpectContinueTimeout: time.Second,
+		DisableCompression:    true,
+	}
 }

@@ -51,3 +51,12 @@ func Redacted(url string) string {
 	}
 	return url
 }
+
+// Yes reports whether the value of a variable of the environment turns something on.
+func Yes(s string) bool {
+	switch strings.ToLower(s) {
+	case "1", "y", "yes", "t", "true", "on":
+		return true
+	}
+	return false
+}

@@ -38,8 +38,8 @@ type Suite struct {
 	Missing string
 	// Keys are keys that are worth a try, beside those that every store can have.
 	Keys []string
-	// Part is the least size of a part.
-	Part int64
+	// Part is the least size of a part, and MemoryPart that for the test of memory, the same when it is 0.
+	Part, MemoryPart int64
 	// NoSuffix says that the store cannot give the end of an object of unknown size.
 	NoSuffix bool
 	// NoRace says that the server replaces an object against the condition of the request, in the way that parts take.
@@ -475,8 +475,8 @@ func (s *Suite) testPages(t *testing.T) {
 // testMemory writes 200 MiB and counts what is allocated: the parts that are under way, and little more.
 func (s *Suite) testMemory(t *testing.T) {
 	const size = 200 << 20
-	piece := Bytes(1 << 20)
-	w, err := s.Store.Create(t.Context(), s.Prefix+"large", &remote.WriteOptions{PartSize: s.Part, Parallel: 2, Hold: 64})
+	piece, part := Bytes(1<<20), cmp.Or(s.MemoryPart, s.Part)
+	w, err := s.Store.Create(t.Context(), s.Prefix+"large", &remote.WriteOptions{PartSize: part, Parallel: 2, Hold: 64})
 	Must(t, err)
 	defer w.Abort(t.Context())
 	var before, after runtime.MemStats
@@ -488,8 +488,8 @@ func (s *Suite) testMemory(t *testing.T) {
 	Must(t, w.Commit(t.Context()))
 	runtime.ReadMemStats(&after)
 	// Four parts, of which the first grew, and the buffers of requests.
-	got, most := int64(after.TotalAlloc-before.TotalAlloc), 8*s.Part+16<<20
-	t.Logf("%d MiB allocated for 200 MiB in parts of %d MiB", got>>20, s.Part>>20)
+	got, most := int64(after.TotalAlloc-before.TotalAlloc), 8*part+16<<20
+	t.Logf("%d MiB allocated for 200 MiB in parts of %d MiB", got>>20, part>>20)
 	if got > most {
 		t.Errorf("%d bytes allocated for %d, at most %d expected", got, size, most)
 	}
