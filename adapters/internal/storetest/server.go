@@ -1,0 +1,168 @@
+// Package storetest holds the packages of object stores to what they promise, each against a real server.
+package storetest
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// Program returns the path of a server's program, which an environment variable names. Without it the test is skipped.
+func Program(t *testing.T, variable string) string {
+	t.Helper()
+	path := os.Getenv(variable)
+	if path == "" {
+		t.Skipf("%s is not set to the path of the server's program", variable)
+	}
+	return path
+}
+
+// Start starts a server that listens at the address it is given in its arguments, and waits until it takes connections. The
+// server ends with the test.
+func Start(t *testing.T, env []string, command func(host, port string) []string) (address string) {
+	t.Helper()
+	// The port is free now. When something else takes it before the server does, the server ends, and another is tried.
+	for try := 0; ; try++ {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		address = l.Addr().String()
+		l.Close()
+		host, port, _ := strings.Cut(address, ":")
+		args := command(host, port)
+		var said output
+		cmd := exec.Command(args[0], args[1:]...)
+		cmd.Env = append(os.Environ(), env...)
+		cmd.Dir = t.TempDir()
+		cmd.Stdout, cmd.Stderr = &said, &said
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan struct{})
+		go func() {
+			cmd.Wait()
+			close(ended)
+		}()
+		stop := func() {
+			cmd.Process.Kill()
+			<-ended
+		}
+		if waitFor(address, ended) {
+			t.Cleanup(stop)
+			return address
+		}
+		stop()
+		if try == 2 {
+			t.Fatalf("%s does not listen at %s:\n%s", args[0], address, said.String())
+		}
+	}
+}
+
+// waitFor waits until something listens at an address, for at most a minute, or until the server has ended.
+func waitFor(address string, ended <-chan struct{}) bool {
+	deadline := time.Now().Add(time.Minute)
+	for time.Now().Before(deadline) {
+		if c, err := net.Dial("tcp", address); err == nil {
+			c.Close()
+			return true
+		}
+		select {
+		case <-ended:
+			return false
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+	return false
+}
+
+// output keeps what a server says.
+type output struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.b.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.b.String()
+}
+
+// Proxy stands before a server and counts.
+type Proxy struct {
+	URL      string
+	Requests atomic.Int64 // of objects and of everything else
+	Bytes    atomic.Int64 // of bodies of answers
+	// Before, when it is set, may answer a request in the place of the server; it returns true then.
+	Before atomic.Pointer[func(http.ResponseWriter, *http.Request) bool]
+}
+
+// NewProxy starts a proxy for the server at an address, which ends with the test.
+func NewProxy(t *testing.T, address string) *Proxy {
+	t.Helper()
+	p := &Proxy{}
+	back := &httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(&url.URL{Scheme: "http", Host: address})
+			r.Out.Host = r.In.Host // it is signed
+		},
+		ModifyResponse: func(r *http.Response) error {
+			r.Body = &counted{r.Body, &p.Bytes}
+			return nil
+		},
+		ErrorLog: log.New(io.Discard, "", 0), // of requests that a test cancels
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		p.Requests.Add(1)
+		if before := p.Before.Load(); before != nil && (*before)(w, r) {
+			return
+		}
+		back.ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	p.URL = server.URL
+	return p
+}
+
+type counted struct {
+	body interface {
+		Read([]byte) (int, error)
+		Close() error
+	}
+	n *atomic.Int64
+}
+
+func (c *counted) Read(p []byte) (int, error) {
+	n, err := c.body.Read(p)
+	c.n.Add(int64(n))
+	return n, err
+}
+
+func (c *counted) Close() error { return c.body.Close() }
+
+// Must fails the test when there is an error.
+func Must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(fmt.Sprint(err))
+	}
+}

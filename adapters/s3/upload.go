@@ -1,0 +1,172 @@
+package s3
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"sync"
+
+	"github.com/minio/minio-go/v7"
+	"github.com/minio/minio-go/v7/pkg/s3utils"
+
+	"github.com/spilehq/spile/adapters/internal/store"
+	"github.com/spilehq/spile/fault"
+	"github.com/spilehq/spile/source/remote"
+)
+
+// Create returns a writer for an object. With [remote.WriteOptions.NoOverwrite] it asks first whether there is one, and the
+// store is told not to replace one that comes later.
+func (s *Store) Create(ctx context.Context, url string, o *remote.WriteOptions) (*remote.Writer, error) {
+	at, err := parseObject(url)
+	if err != nil {
+		return nil, err
+	}
+	if at.version != "" {
+		return nil, fault.New(fault.Invalid, pkg, "a version cannot be written").In(url)
+	}
+	u := &upload{store: s, object: at, etags: make(map[int]string)}
+	u.options.DisableContentSha256 = true // the client would chunk the body to sign it, and is given the checksum
+	if o != nil && o.NoOverwrite {
+		u.options.SetMatchETagExcept("*")
+		// The answer does not matter but when it is that there is an object: who may write need not be allowed to ask.
+		if _, err := s.again.StatObject(ctx, at.bucket, at.key, minio.StatObjectOptions{}); err == nil {
+			return nil, store.Exists(pkg, url)
+		}
+	}
+	return remote.NewWriter(ctx, u, o)
+}
+
+// upload is a multipart upload.
+type upload struct {
+	store *Store
+	object
+	options minio.PutObjectOptions // the condition of Put and Complete
+	id      string
+
+	mu    sync.Mutex
+	etags map[int]string // of the parts
+}
+
+func (u *upload) Name() string { return u.url }
+
+// Limits are those of Amazon's store, which others keep to.
+func (u *upload) Limits() remote.UploadLimits {
+	return remote.UploadLimits{MinPart: 5 << 20, MaxPart: 5 << 30, MaxCopy: 5 << 30, MaxParts: 10000}
+}
+
+func (u *upload) failed(doing string, err error) error { return u.store.failed(u.url, doing, err) }
+
+// committed is the error of a request that makes the object.
+func (u *upload) committed(doing string, err error) error {
+	var r minio.ErrorResponse
+	if errors.As(err, &r) && r.StatusCode == 412 {
+		return store.Exists(pkg, u.url)
+	}
+	return u.failed(doing, err)
+}
+
+// checksum is what the store compares the bytes with that arrive.
+func checksum(p []byte) string {
+	sum := sha256.Sum256(p)
+	return hex.EncodeToString(sum[:])
+}
+
+func (u *upload) Put(ctx context.Context, p []byte) error {
+	_, err := u.store.again.PutObject(ctx, u.bucket, u.key, bytes.NewReader(p), int64(len(p)), "", checksum(p), u.options)
+	if err != nil {
+		return u.committed("write the object", err)
+	}
+	return nil
+}
+
+func (u *upload) Begin(ctx context.Context) (err error) {
+	u.id, err = u.store.again.NewMultipartUpload(ctx, u.bucket, u.key, minio.PutObjectOptions{})
+	if err != nil {
+		return u.failed("begin an upload", err)
+	}
+	return nil
+}
+
+func (u *upload) Part(ctx context.Context, p remote.Part) error {
+	part, err := u.store.again.PutObjectPart(ctx, u.bucket, u.key, u.id, p.Number+1, bytes.NewReader(p.Bytes), int64(len(p.Bytes)),
+		minio.PutObjectPartOptions{Sha256Hex: checksum(p.Bytes), DisableContentSha256: true})
+	if err != nil {
+		return u.failed("send a part", err)
+	}
+	return u.sent(p.Number, part.ETag)
+}
+
+func (u *upload) sent(number int, etag string) error {
+	if etag == "" {
+		return fault.New(fault.Corrupt, pkg, "the store took part %d without saying so", number+1).In(u.url)
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.etags[number] = etag
+	return nil
+}
+
+func (u *upload) CopyPart(ctx context.Context, p remote.CopiedPart) error {
+	from, err := parseObject(p.From)
+	if err != nil {
+		return errors.ErrUnsupported // an object of another kind of store
+	}
+	headers := make(map[string]string)
+	if from.version == "" {
+		headers["x-amz-copy-source-if-match"] = p.Version
+	} else {
+		headers["x-amz-copy-source"] = s3utils.EncodePath(from.bucket+"/"+from.key) + "?versionId=" + from.version
+	}
+	if u.store.payer {
+		headers[payerHeader] = "requester"
+	}
+	part, err := u.store.again.CopyObjectPart(ctx, from.bucket, from.key, u.bucket, u.key, u.id, p.Number+1, p.Start, p.Len, headers)
+	var r minio.ErrorResponse
+	switch {
+	case err == nil:
+		return u.sent(p.Number, part.ETag)
+	case errors.As(err, &r) && r.StatusCode == 412:
+		return fault.New(fault.Changed, pkg, "is no longer the version that was opened, %s", p.Version).In(p.From)
+	case errors.As(err, &r) && (r.StatusCode == 501 || r.StatusCode == 405 || r.StatusCode == 403):
+		// A store without this request, or credentials that let the object be read and not be copied from.
+		return errors.ErrUnsupported
+	}
+	return u.store.failed(u.url, "copy a part of "+p.From, err)
+}
+
+func (u *upload) Complete(ctx context.Context, parts int) error {
+	list := make([]minio.CompletePart, parts)
+	for i := range list {
+		list[i] = minio.CompletePart{PartNumber: i + 1, ETag: u.etags[i]}
+	}
+	if _, err := u.store.again.CompleteMultipartUpload(ctx, u.bucket, u.key, u.id, list, u.options); err != nil {
+		return u.committed("complete the upload", err)
+	}
+	return nil
+}
+
+// Discard ends the upload. A part that was on its way when it was cancelled may arrive later than that and be kept, so the
+// store is asked whether anything is left, and told again.
+func (u *upload) Discard(ctx context.Context) error {
+	if u.id == "" { // Begin failed
+		return nil
+	}
+	for try := 0; ; try++ {
+		err := u.store.again.AbortMultipartUpload(ctx, u.bucket, u.key, u.id)
+		if err != nil && !gone(err) {
+			return u.failed("remove the parts of an upload", err)
+		}
+		left, err := u.store.again.ListObjectParts(ctx, u.bucket, u.key, u.id, 0, 1)
+		if err != nil || len(left.ObjectParts) == 0 || try == 3 { // who may abort need not be allowed to list
+			return nil
+		}
+	}
+}
+
+// gone reports whether an upload is not there.
+func gone(err error) bool {
+	var r minio.ErrorResponse
+	return errors.As(err, &r) && (r.Code == "NoSuchUpload" || r.StatusCode == 404)
+}
