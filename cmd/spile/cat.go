@@ -22,7 +22,9 @@ It prints a series artifact as JSON Lines, too, in the order of tables and TSIDs
 folder with many artifacts below it prints one behind the other; those that are bad are named, and the exit status is 3.
 
 Integers keep every digit, floats read back to the same bits, bytes are base64url without padding. Where JSON has no
-form for a value, --non-finite, --invalid-utf8, --keys and --dup say what becomes of it; without them it is an error.`,
+form for a value, --non-finite, --invalid-utf8, --keys and --dup say what becomes of it; without them it is an error.
+
+` + manyHelp,
 		Example:           `  echo '{"runs":[1,2,3]}' | spile pack - -o run.msg && spile cat --pretty run.msg`,
 		Args:              arguments(1, 1),
 		ValidArgsFunction: completeFiles(1),
@@ -32,7 +34,9 @@ form for a value, --non-finite, --invalid-utf8, --keys and --dup say what become
 					return e.catBelow(cmd.Context(), dirs, &in, &out, strict)
 				}
 			}
-			return e.printValues(cmd.Context(), args[0], nil, &in, &out)
+			return e.forEach(cmd.Context(), args[0], out.printed(), func(e *env, file string) error {
+				return e.printValues(cmd.Context(), file, nil, &in, &out)
+			})
 		},
 	}
 	in.add(cmd.Flags())

@@ -28,7 +28,9 @@ The line (other) is what belongs to none of the values listed: the heads of list
 entry, the header of the file. Of a table the bytes are those of its columns. A sidecar is a file of its own: its line is
 not in the total.
 
-Of a series artifact, a part, a leaf or a block it shows the bytes by what is below and then, once more, by column.`,
+Of a series artifact, a part, a leaf or a block it shows the bytes by what is below and then, once more, by column.
+
+` + manyHelp,
 		Example:           `  seq 100000 | paste -sd, | sed 's/.*/{"runs":[&],"seed":42}/' | spile pack - -o run.msg && spile du run.msg`,
 		Args:              arguments(1, 2),
 		ValidArgsFunction: completePath(e, &in),

@@ -4,7 +4,6 @@ import (
 	"context"
 	"iter"
 	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -59,10 +58,10 @@ func (e *env) find(ctx context.Context, prefix, program string, in *sourceFlags,
 
 // documents gives the files that the argument PREFIX stands for.
 func (e *env) documents(ctx context.Context, prefix string) (iter.Seq2[string, error], error) {
-	switch scheme, _, url := strings.Cut(prefix, "://"); {
+	switch {
 	case isPattern(prefix):
 		return e.matches(ctx, prefix), nil
-	case url && strings.HasPrefix(strings.ToLower(scheme), "http"):
+	case isHTTP(prefix):
 		return nil, usagef("servers of files over HTTP do not list them: %s is one file; spile query reads it", shown(prefix))
 	case isURL(prefix):
 		return e.below(ctx, prefix), nil

@@ -86,8 +86,10 @@ func (w *writeFlags) besides(file string) error {
 	path, err := pathOf(file), error(nil)
 	if !isURL(file) {
 		path, err = localPath(file)
+	} else if w.output == "" && !isHTTP(file) {
+		w.output = behind(pathOf(file), msglc.SidecarName(""))
 	} else if w.output == "" {
-		err = usagef("nothing is written beside a URL: --sidecar wants -o OUT here")
+		err = usagef("nothing is written over HTTP: --sidecar wants -o OUT here")
 	}
 	if err != nil {
 		return err

@@ -333,8 +333,7 @@ func isPattern(arg string) bool {
 // storePattern takes a pattern of objects of a store apart: what all of them begin with, and what they match. Servers of
 // files over HTTP do not list them.
 func storePattern(arg string) (prefix, pattern string, ok bool) {
-	scheme, _, _ := strings.Cut(arg, "://")
-	if s := strings.ToLower(scheme); s == "http" || s == "https" || strings.Contains(arg, "?versionId=") {
+	if isHTTP(arg) || storeVersion.MatchString(arg) {
 		return "", "", false
 	}
 	at := strings.IndexAny(arg, "*?[{")

@@ -143,7 +143,10 @@ type output interface {
 
 // create begins the output that -o names. Standard output, pipes and devices get the bytes at the end, since a document
 // is not written in order.
-func (e *env) create(path string) (output, error) {
+func (e *env) create(ctx context.Context, path string) (output, error) {
+	if isURL(path) {
+		return e.createStored(ctx, path, false)
+	}
 	if path == "-" {
 		return newSpooled(func(ctx context.Context, r io.Reader) error {
 			_, err := io.Copy(e.stdout, r)
@@ -212,7 +215,7 @@ func (s *spooled) Abort() { s.Close() }
 
 // write makes the output that -o names: by fill, whole, or not at all.
 func (e *env) write(ctx context.Context, verb, path string, fill func(output) error) error {
-	out, err := e.create(path)
+	out, err := e.create(ctx, path)
 	if err != nil {
 		return err
 	}

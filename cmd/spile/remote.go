@@ -4,12 +4,12 @@ import (
 	"context"
 	"net/url"
 	"path"
+	"regexp"
 	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
 
-	"github.com/spilehq/spile/fault"
 	"github.com/spilehq/spile/source"
 	"github.com/spilehq/spile/source/httprange"
 	"github.com/spilehq/spile/source/remote"
@@ -89,9 +89,16 @@ func isURL(arg string) bool {
 	return false
 }
 
-// shown is a FILE argument as messages and results show it: of a URL without what is secret in it.
+// isHTTP reports whether a URL is one of a server of files, and not of a store with an interface of its own.
+func isHTTP(url string) bool {
+	scheme, _, ok := strings.Cut(url, "://")
+	return ok && (strings.EqualFold(scheme, "http") || strings.EqualFold(scheme, "https"))
+}
+
+// shown is a FILE argument as messages and results show it: of a URL without what is secret in it. The URLs of stores hold
+// no secrets.
 func shown(arg string) string {
-	if isURL(arg) {
+	if isHTTP(arg) {
 		return httprange.Name(arg)
 	}
 	return arg
@@ -121,6 +128,10 @@ func (e *env) openURL(ctx context.Context, arg string) (source.Object, error) {
 
 // beside is the URL of what has the name in the folder of a URL; "" is the folder.
 func beside(arg, name string) string {
+	if !isHTTP(arg) {
+		before := pathOf(arg)
+		return before[:strings.LastIndexByte(before, '/')+1] + name
+	}
 	u, err := url.Parse(arg)
 	if err != nil { // it was opened by then
 		return arg
@@ -130,13 +141,19 @@ func beside(arg, name string) string {
 	return u.String()
 }
 
-// pathOf is a URL without its query.
+// pathOf is a URL without its query, or without the version that it names.
 func pathOf(arg string) string {
+	if !isHTTP(arg) {
+		return storeVersion.ReplaceAllString(arg, "")
+	}
 	if at := strings.IndexAny(arg, "?#"); at >= 0 {
 		return arg[:at]
 	}
 	return arg
 }
+
+// storeVersion is how the URL of an object of a store names a version.
+var storeVersion = regexp.MustCompile(`\?versionId=[^/]*$|#[0-9]+$`)
 
 // behind is a URL with something behind its path, in front of the query.
 func behind(arg, suffix string) string {

@@ -7,18 +7,59 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/spilehq/spile/adapters/gcs"
+	"github.com/spilehq/spile/adapters/s3"
 	"github.com/spilehq/spile/fault"
+	"github.com/spilehq/spile/msglc"
 	"github.com/spilehq/spile/source"
 	"github.com/spilehq/spile/source/diskcache"
 	"github.com/spilehq/spile/source/httprange"
 	"github.com/spilehq/spile/source/remote"
 )
 
+// store is where objects with URLs of a scheme are.
+type store interface {
+	Getter(url string) (remote.Getter, error)
+	Create(ctx context.Context, url string, o *remote.WriteOptions) (*remote.Writer, error)
+	List(ctx context.Context, prefix string) iter.Seq2[remote.Entry, error]
+	Close()
+}
+
 // stores keeps what is needed to talk to stores, from the first use on.
 type stores struct {
 	mu    sync.Mutex
 	http  *http.Client
+	known map[string]store // by scheme
 	cache *diskcache.Cache
+}
+
+// of is the store of a URL that is not one of HTTP.
+func (s *stores) of(ctx context.Context, url string) (store, error) {
+	scheme, _, _ := strings.Cut(url, "://")
+	scheme = strings.ToLower(scheme)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if found := s.known[scheme]; found != nil {
+		return found, nil
+	}
+	var made store
+	var err error
+	switch scheme {
+	case "s3":
+		made, err = s3.New(ctx, nil)
+	case "gs":
+		made, err = gcs.New(ctx, nil)
+	default:
+		err = fault.New(fault.UnsupportedVersion, "", "is in a store that is not read by this version").In(shown(url))
+	}
+	if err != nil {
+		return nil, err
+	}
+	if s.known == nil {
+		s.known = make(map[string]store)
+	}
+	s.known[scheme] = made
+	return made, nil
 }
 
 // open opens an object of a store, through the cache where there is one.
@@ -49,19 +90,53 @@ func (s *stores) open(ctx context.Context, url string, f *remoteFlags, o remote.
 
 // ask opens an object without a cache.
 func (s *stores) ask(ctx context.Context, url string, o remote.Options) (source.Object, error) {
-	switch scheme, _, _ := strings.Cut(url, "://"); strings.ToLower(scheme) {
-	case "http", "https":
+	if isHTTP(url) {
 		return httprange.OpenURL(ctx, url, &httprange.Options{Options: o, Client: s.client()})
 	}
-	return nil, fault.New(fault.UnsupportedVersion, "", "is in a store that is not read by this version").In(shown(url))
+	at, err := s.of(ctx, url)
+	if err != nil {
+		return nil, err
+	}
+	g, err := at.Getter(url)
+	if err != nil {
+		return nil, err
+	}
+	return remote.Open(ctx, g, &o)
 }
 
 // list gives the objects whose URL begins with a prefix.
 func (e *env) list(ctx context.Context, prefix string) iter.Seq2[remote.Entry, error] {
-	return func(yield func(remote.Entry, error) bool) {
-		yield(remote.Entry{}, fault.New(fault.UnsupportedVersion, "", "is in a store that is not listed by this version").In(shown(prefix)))
+	at, err := e.shared.stores.of(ctx, prefix)
+	if err != nil {
+		return func(yield func(remote.Entry, error) bool) { yield(remote.Entry{}, err) }
 	}
+	return at.List(ctx, prefix)
 }
+
+// storeOutput is an output in a store.
+type storeOutput struct {
+	*remote.Writer
+	ctx context.Context
+}
+
+// createStored begins an output in a store. Its first bytes are held back: the header of a document is known last.
+func (e *env) createStored(ctx context.Context, url string, noOverwrite bool) (output, error) {
+	if isHTTP(url) {
+		return nil, usagef("%s: nothing is written over HTTP", shown(url))
+	}
+	at, err := e.shared.stores.of(ctx, url)
+	if err != nil {
+		return nil, err
+	}
+	w, err := at.Create(ctx, url, &remote.WriteOptions{Hold: msglc.PrefixSize, NoOverwrite: noOverwrite})
+	if err != nil {
+		return nil, err
+	}
+	return &storeOutput{w, ctx}, nil
+}
+
+// Abort removes what was sent, also when the run was asked to end.
+func (s *storeOutput) Abort() { _ = s.Writer.Abort(context.WithoutCancel(s.ctx)) }
 
 func (s *stores) client() *http.Client {
 	s.mu.Lock()
@@ -95,6 +170,9 @@ func (s *stores) openCache(f *remoteFlags) (*diskcache.Cache, error) {
 func (s *stores) close() {
 	if s.http != nil {
 		s.http.CloseIdleConnections()
+	}
+	for _, at := range s.known {
+		at.Close()
 	}
 }
 
