@@ -147,22 +147,15 @@ func (u *upload) Complete(ctx context.Context, parts int) error {
 	return nil
 }
 
-// Discard ends the upload. A part that was on its way when it was cancelled may arrive later than that and be kept, so the
-// store is asked whether anything is left, and told again.
+// Discard ends the upload, and the store drops its parts.
 func (u *upload) Discard(ctx context.Context) error {
 	if u.id == "" { // Begin failed
 		return nil
 	}
-	for try := 0; ; try++ {
-		err := u.store.again.AbortMultipartUpload(ctx, u.bucket, u.key, u.id)
-		if err != nil && !gone(err) {
-			return u.failed("remove the parts of an upload", err)
-		}
-		left, err := u.store.again.ListObjectParts(ctx, u.bucket, u.key, u.id, 0, 1)
-		if err != nil || len(left.ObjectParts) == 0 || try == 3 { // who may abort need not be allowed to list
-			return nil
-		}
+	if err := u.store.again.AbortMultipartUpload(ctx, u.bucket, u.key, u.id); err != nil && !gone(err) {
+		return u.failed("remove the parts of an upload", err)
 	}
+	return nil
 }
 
 // gone reports whether an upload is not there.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/spilehq/spile/adapters/azure"
 	"github.com/spilehq/spile/adapters/gcs"
 	"github.com/spilehq/spile/adapters/s3"
 	"github.com/spilehq/spile/fault"
@@ -49,6 +50,8 @@ func (s *stores) of(ctx context.Context, url string) (store, error) {
 		made, err = s3.New(ctx, nil)
 	case "gs":
 		made, err = gcs.New(ctx, nil)
+	case "azblob":
+		made, err = azure.New(ctx, nil)
 	default:
 		err = fault.New(fault.UnsupportedVersion, "", "is in a store that is not read by this version").In(shown(url))
 	}

@@ -85,7 +85,7 @@ func (w *Writer) lead(obj source.Object, n int64) (int64, bool) {
 		need = least - have
 	}
 	need = max(need, 0)
-	return need, n-need >= least
+	return need, n-need >= max(least, w.limits.MinCopy)
 }
 
 // stream reads n bytes of obj and writes them.

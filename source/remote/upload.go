@@ -39,7 +39,7 @@ type Upload interface {
 	Complete(ctx context.Context, parts int) error
 
 	// Discard removes what was sent, after Begin was called, whatever has failed; it is not called after Complete
-	// succeeded.
+	// succeeded. It may be called again, and finds less or nothing then.
 	Discard(ctx context.Context) error
 }
 
@@ -63,6 +63,7 @@ type CopiedPart struct {
 type UploadLimits struct {
 	MinPart  int64 // a part other than the last has at least so many bytes; less than 1 means 1
 	MaxPart  int64 // a part has at most so many bytes; 0 means no limit
+	MinCopy  int64 // a shorter run is sent rather than copied; less than MinPart means MinPart
 	MaxCopy  int64 // so many bytes are copied by one request; 0: the store does not copy ranges
 	MaxParts int   // 0 means no limit
 	Multiple int64 // a part other than the last is a multiple of so many bytes; less than 1 means 1

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -68,6 +69,8 @@ type Writer struct {
 	copies bool // the store has copied a part
 	noCopy bool // the store has said that it cannot
 	ended  bool // committed or aborted
+
+	cut atomic.Int64 // parts that were cut off by the end of a context
 
 	mu  sync.Mutex
 	err error // the first failure
@@ -219,7 +222,17 @@ func (w *Writer) Abort(ctx context.Context) error {
 	}
 	fresh, cancel := context.WithTimeout(context.WithoutCancel(ctx), discardTime)
 	defer cancel()
-	return w.up.Discard(fresh)
+	err := w.up.Discard(fresh)
+	// A part whose request was cut off when all of it was sent may be kept by the store a little later, also after the others
+	// were removed. So they are removed again.
+	for _, pause := range []time.Duration{50 * time.Millisecond, 500 * time.Millisecond} {
+		if w.cut.Load() == 0 {
+			break
+		}
+		time.Sleep(pause)
+		err = w.up.Discard(fresh)
+	}
+	return err
 }
 
 // release ends the context of the parts and lets go of the buffers.
@@ -303,6 +316,9 @@ func (w *Writer) run(request func() error) {
 	w.group.Go(func() error {
 		err := request()
 		if err != nil {
+			if w.ctx.Err() != nil {
+				w.cut.Add(1)
+			}
 			w.fail(err)
 		}
 		return err

@@ -189,6 +189,7 @@ func TestWriterRandom(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		limits := remote.UploadLimits{
 			MinPart:  rapid.Int64Range(0, 8).Draw(t, "min part"),
+			MinCopy:  rapid.Int64Range(0, 20).Draw(t, "min copy"),
 			MaxCopy:  rapid.SampledFrom([]int64{0, 16, 40}).Draw(t, "max copy"),
 			Multiple: rapid.SampledFrom([]int64{0, 4}).Draw(t, "multiple"),
 			Parallel: rapid.IntRange(0, 3).Draw(t, "parallel"),
@@ -375,6 +376,37 @@ func TestWriterAborts(t *testing.T) {
 			s.check(t)
 		})
 	}
+}
+
+// TestWriterCutOff: when parts were cut off, what is left of them is removed again.
+func TestWriterCutOff(t *testing.T) {
+	s := &stuck{shelf: newShelf(remote.UploadLimits{}), arrived: make(chan struct{}, 1)}
+	w, err := remote.NewWriter(t.Context(), s, &remote.WriteOptions{PartSize: 4, Parallel: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Write(random(5)); err != nil {
+		t.Fatal(err)
+	}
+	<-s.arrived
+	if err := w.Abort(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if want := []string{"begin", "discard", "discard", "discard"}; !slices.Equal(s.calls, want) {
+		t.Errorf("calls %q, expected %q", s.calls, want)
+	}
+}
+
+// stuck is a shelf that takes no part before the context ends.
+type stuck struct {
+	*shelf
+	arrived chan struct{}
+}
+
+func (s *stuck) Part(ctx context.Context, _ remote.Part) error {
+	s.arrived <- struct{}{}
+	<-ctx.Done()
+	return ctx.Err()
 }
 
 func TestWriterRefuses(t *testing.T) {
