@@ -197,8 +197,25 @@ func (c *combiner) copyPart(p *Part, h header) error {
 	return nil
 }
 
+// Copier is a Target that appends bytes of an object by itself, such as a store that has both. Copy appends the n bytes of
+// obj from start on.
+type Copier interface {
+	Target
+	Copy(ctx context.Context, obj source.Object, start, n int64) error
+}
+
 // copy appends bytes of obj to the payload.
 func (c *combiner) copy(obj source.Object, off, n int64) error {
+	if dst, ok := c.dst.(Copier); ok {
+		if err := dst.Copy(c.ctx, obj, off, n); err != nil {
+			return err
+		}
+		c.size += n
+		if c.s.progress != nil {
+			c.s.progress(c.size)
+		}
+		return nil
+	}
 	return eachChunk(c.ctx, obj, off, n, func(p []byte) error {
 		if _, err := c.dst.Write(p); err != nil {
 			return err

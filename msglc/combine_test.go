@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/spilehq/spile/fault"
@@ -370,5 +371,42 @@ func TestNewWriterStops(t *testing.T) {
 	w.Write([]byte{0xc0})
 	if err := w.Close(); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
+	}
+}
+
+// copier is a target that copies objects by itself, and notes what.
+type copier struct {
+	buffer
+	copied []source.Range
+}
+
+func (c *copier) Copy(ctx context.Context, obj source.Object, start, n int64) error {
+	c.copied = append(c.copied, source.Range{Start: start, End: start + n})
+	p := make([]byte, n)
+	if err := obj.ReadAt(ctx, p, start); err != nil {
+		return err
+	}
+	_, err := c.Write(p)
+	return err
+}
+
+// A target that copies is asked to, for the archives alone, and the result is the same.
+func TestCombineByCopier(t *testing.T) {
+	one, two := archiveObject(t, []any{"one"}, nil), archiveObject(t, "two", nil)
+	parts := []Part{{Name: "a", Object: one}, {Name: "b", Value: 7}, {Name: "c", Object: two}}
+	var plain buffer
+	if err := Combine(t.Context(), &plain, parts, &CombineOptions{Named: true}); err != nil {
+		t.Fatal(err)
+	}
+	var got copier
+	if err := Combine(t.Context(), &got, parts, &CombineOptions{Named: true}); err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got.buffer, plain) {
+		t.Error("the archive is another one")
+	}
+	want := []source.Range{{Start: 0, End: one.Size()}, {Start: 0, End: two.Size()}}
+	if diff := cmp.Diff(want, got.copied); diff != "" {
+		t.Error(diff)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -112,9 +113,9 @@ func (o *readerAt) Close() error {
 	return nil
 }
 
-// Section returns the n bytes of obj from off on as an object of their own. Name, version and cost are those of obj, so
-// a cache keyed by them must hold obj, not the section. Closing the section does not close obj. A window that passes
-// the end of obj is [fault.Invalid].
+// Section returns the n bytes of obj from off on as an object of their own, with the name and the cost of obj. Its version
+// is that of obj with the window behind it, so that nobody who goes by name and version takes one for the other. Closing
+// the section does not close obj. A window that passes the end of obj is [fault.Invalid].
 func Section(obj Object, off, n int64) (Object, error) {
 	if err := inside(obj, off, n); err != nil {
 		return nil, err
@@ -136,6 +137,14 @@ func (s *section) ReadAt(ctx context.Context, p []byte, off int64) error {
 
 func (s *section) Size() int64  { return s.size }
 func (s *section) Close() error { return nil }
+
+func (s *section) Version() string {
+	v := s.Object.Version()
+	if v == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s [%d,%d)", v, s.off, s.off+s.size)
+}
 
 // Pinned returns obj with unchanged called after every read. The bytes are given to the caller only when it returns
 // nil, so unchanged must return an error, of class [fault.Changed], once the source may hold another version than obj

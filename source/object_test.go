@@ -241,8 +241,11 @@ func TestSection(t *testing.T) {
 		t.Errorf("closing the section closed the file: %v", err)
 	}
 	got := []any{part.Name(), part.Version(), part.Cost()}
-	if diff := cmp.Diff([]any{file.Name(), file.Version(), file.Cost()}, got); diff != "" {
+	if diff := cmp.Diff([]any{file.Name(), file.Version() + " [2,8)", file.Cost()}, got); diff != "" {
 		t.Error(diff)
+	}
+	if v := must(source.Section(obj, 2, 6)).Version(); v != "" { // as that of obj
+		t.Errorf("version %q of a section of what has none", v)
 	}
 }
 

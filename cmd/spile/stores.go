@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"io"
 	"iter"
 	"net/http"
 	"strings"
@@ -136,6 +137,16 @@ func (e *env) createStored(ctx context.Context, url string, noOverwrite bool) (o
 		return nil, err
 	}
 	return &storeOutput{w, ctx}, nil
+}
+
+// Copy appends bytes of an object, which the store copies by itself when it has the object.
+func (s *storeOutput) Copy(ctx context.Context, obj source.Object, start, n int64) error {
+	if at, ok := obj.(*atStore); ok { // as a whole, and not a section of it
+		_, err := s.Writer.Copy(ctx, at.Object, start, n)
+		return err
+	}
+	_, err := io.Copy(s.Writer, source.NewReader(ctx, obj, start, n, 0))
+	return err
 }
 
 // Abort removes what was sent, also when the run was asked to end.
