@@ -108,7 +108,7 @@ func manPage(cmd *cobra.Command) ([]byte, error) {
 }
 
 // unmarked keeps what is Markdown to the maker of man pages, and text to the reader of help.
-var unmarked = strings.NewReplacer("<", `\<`, "__", `\_\_`)
+var unmarked = strings.NewReplacer("<", `\<`, "__", `\_\_`, "*", `\*`)
 
 // manTerm is a flag or a verb with what it does on the next line, as cobra writes it: as paragraphs that run together.
 var manTerm = regexp.MustCompile(`(?m)^(?:\.PP\n)?(\\fB.*)\n\t(.*)$`)

@@ -23,8 +23,9 @@ func TestManPages(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		shown := strings.ReplaceAll(string(page), `\&`, "") // which is nothing, and keeps a dot from being a command
 		for _, word := range words {
-			if !strings.Contains(string(page), strings.ReplaceAll(word, `\`, `\\`)) {
+			if !strings.Contains(shown, strings.ReplaceAll(word, `\`, `\\`)) {
 				t.Errorf("%s: %q is lost", cmd.Name(), word)
 			}
 		}

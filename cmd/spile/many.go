@@ -24,7 +24,7 @@ import (
 )
 
 // manyHelp explains patterns, for the verbs that take them.
-const manyHelp = `FILE can be a pattern, in quotes, so that the shell leaves it alone: 'runs/*.msg', 's3://bucket/2026/**/*.msg'. In it * is any
+const manyHelp = `FILE can be a pattern, in quotes, so that the shell leaves it alone: 'runs/*.msg', 's3://bucket/2026/*.msg'. In it * is any
 text within a step of the path, ** any steps, ? a character, [a-z] a range, {a,b} one of some. The objects that match are read side by side and printed in
 order, each with its name. A bad one is named on standard error, the others are read, and the exit status is 3.`
 
@@ -237,7 +237,7 @@ func (r *oneOf) print(w *bufio.Writer, as printedAs, behind bool) error {
 			w.WriteByte(',')
 		}
 		begin()
-		_, err := io.Copy(w, in)
+		_, err := io.CopyN(w, in, r.out.whole-1) // without the end of its last line
 		w.WriteByte('}')
 		return err
 	}
@@ -391,6 +391,27 @@ func (e *env) matches(ctx context.Context, arg string) iter.Seq2[string, error] 
 			yield("", fault.New(fault.NotFound, "", "nothing matches").In(shown(arg)))
 		}
 	}
+}
+
+// expanded is a list of FILE arguments with what the patterns in it match in their place.
+func (e *env) expanded(ctx context.Context, files []string) ([]string, error) {
+	if !slices.ContainsFunc(files, isPattern) {
+		return files, nil
+	}
+	var all []string
+	for _, file := range files {
+		if !isPattern(file) {
+			all = append(all, file)
+			continue
+		}
+		for name, err := range e.matches(ctx, file) {
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, name)
+		}
+	}
+	return all, nil
 }
 
 // below gives the files in a folder and the folders in it, or the objects whose URL begins with a prefix, in the order of their

@@ -5,7 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"slices"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -59,6 +62,7 @@ type verifyReport struct {
 	File     string    `json:"file"`
 	Findings []finding `json:"findings"`
 	Error    string    `json:"error,omitempty"` // why the file could not be read to its end
+	count    int
 }
 
 type finding struct {
@@ -89,38 +93,37 @@ func (e *env) verify(ctx context.Context, files []string, in *sourceFlags, out *
 	if err := in.check(); err != nil {
 		return err
 	}
-	files = verified(files)
-	reports := make([]verifyReport, 0, len(files))
-	findings, bad := 0, 0
-	var failed error // the gravest of the errors that are no findings
-	for _, file := range files {
-		file, shown := file, shown(file)
-		r := verifyReport{File: shown, Findings: []finding{}}
+	files, err := e.expanded(ctx, verified(files))
+	if err != nil {
+		return err
+	}
+	total := verifyTotal{reports: make([]verifyReport, 0, len(files))}
+	one := func(e *env, file string) (*verifyReport, error) {
+		r := &verifyReport{File: shown(file), Findings: []finding{}}
 		err := e.verifyFile(ctx, file, in, out, func(f finding) {
 			if !out.asJSON() {
-				fmt.Fprintln(e.out, f.line(shown))
+				fmt.Fprintln(e.out, f.line(r.File))
 				return
 			}
 			r.Findings = append(r.Findings, f)
-		}, &findings)
-		if ctx.Err() != nil {
-			return err
-		}
-		if err != nil {
-			bad++
-			r.Error = message(err)
-			if err := e.out.Flush(); err != nil { // the findings before it come first
-				return err
-			}
-			e.say("%s", e.hinted(err))
-			if failed == nil || errors.Is(err, fault.Changed) {
-				failed = err
+		}, &r.count)
+		return r, err
+	}
+	if len(files) > 1 && !slices.Contains(files, "-") {
+		err = e.verifySideBySide(ctx, files, one, &total)
+	} else {
+		for _, file := range files {
+			r, bad := one(e, file)
+			if err = e.verifyDone(ctx, r, bad, &total); err != nil {
+				break
 			}
 		}
-		reports = append(reports, r)
+	}
+	if err != nil {
+		return err
 	}
 	if out.asJSON() {
-		if err := e.printJSON(reports, &out.tableFlags); err != nil {
+		if err := e.printJSON(total.reports, &out.tableFlags); err != nil {
 			return err
 		}
 	}
@@ -128,11 +131,75 @@ func (e *env) verify(ctx context.Context, files []string, in *sourceFlags, out *
 		return err
 	}
 	switch {
-	case failed != nil:
-		return silent{failed}
-	case findings > 0:
+	case total.failed != nil:
+		return silent{total.failed}
+	case total.findings > 0:
 		return silent{fault.Corrupt}
 	}
+	return nil
+}
+
+// verifyTotal is what verify says of all files.
+type verifyTotal struct {
+	reports  []verifyReport
+	findings int
+	failed   error // the gravest of the errors that are no findings
+}
+
+// verifySideBySide checks some files at a time, and tells of them in the order of the list.
+func (e *env) verifySideBySide(ctx context.Context, files []string, one func(e *env, file string) (*verifyReport, error), total *verifyTotal) error {
+	defer e.progress(ctx, "verify")()
+	names := func(yield func(string, error) bool) {
+		for _, file := range files {
+			if !yield(file, nil) {
+				return
+			}
+		}
+	}
+	var mu sync.Mutex
+	reports := make(map[*env]*verifyReport)
+	return e.sideBySide(ctx, names, func(f *env, file string) error {
+		r, err := one(f, file)
+		mu.Lock()
+		defer mu.Unlock()
+		reports[f] = r
+		if flushed := f.out.Flush(); err == nil {
+			err = flushed
+		}
+		return err
+	}, func(r *oneOf) error {
+		mu.Lock()
+		report := reports[r.env]
+		delete(reports, r.env)
+		mu.Unlock()
+		lines, err := r.out.Reader()
+		if err == nil {
+			_, err = io.Copy(e.out, lines)
+		}
+		if err != nil {
+			return err
+		}
+		return e.verifyDone(ctx, report, r.err, total)
+	})
+}
+
+// verifyDone takes over what was found in a file, and why it could not be read to its end.
+func (e *env) verifyDone(ctx context.Context, r *verifyReport, err error, total *verifyTotal) error {
+	if ctx.Err() != nil {
+		return cmp.Or(err, ctx.Err())
+	}
+	total.findings += r.count
+	if err != nil {
+		r.Error = message(err)
+		if err := e.out.Flush(); err != nil { // the findings before it come first
+			return err
+		}
+		e.say("%s", e.hinted(err))
+		if total.failed == nil || errors.Is(err, fault.Changed) {
+			total.failed = err
+		}
+	}
+	total.reports = append(total.reports, *r)
 	return nil
 }
 
