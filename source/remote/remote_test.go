@@ -161,7 +161,9 @@ func TestRetries(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var meter source.Meter
 				s := &store{data: data}
-				s.answer = func(n int, _ remote.Request, right *remote.Response) (*remote.Response, error) { return tt.answer(n, right) }
+				s.answer = func(n int, _ remote.Request, right *remote.Response) (*remote.Response, error) {
+					return tt.answer(n, right)
+				}
 				began := time.Now()
 				obj, err := remote.Open(t.Context(), s, &remote.Options{Meter: &meter})
 				if tt.text != "" {
@@ -326,7 +328,9 @@ func TestCancel(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := &store{data: data}
 				if tt.answer != nil {
-					s.answer = func(n int, _ remote.Request, right *remote.Response) (*remote.Response, error) { return tt.answer(n, right) }
+					s.answer = func(n int, _ remote.Request, right *remote.Response) (*remote.Response, error) {
+						return tt.answer(n, right)
+					}
 				}
 				obj, err := remote.Open(t.Context(), stalling{s, func(n int) bool { return tt.stall && n > 1 }}, nil)
 				if err != nil {
