@@ -31,7 +31,7 @@ func ReadAhead(obj Object, limit int64) Object {
 // the cost.
 const (
 	aheadPiece = 4 << 20
-	aheadGrow  = 4       // a row of n bytes is followed by at most as many times n bytes
+	aheadGrow  = 4       // a row of n bytes, less than a piece, is followed by at most as many times n bytes
 	aheadRead  = 8 << 20 // a longer read is no step of a row: whoever asks for it knows what comes next
 	aheadRows  = 2
 )
@@ -116,8 +116,11 @@ func (a *ahead) row(off int64) *row {
 
 // ask starts the pieces that are due, from off on where there are none.
 func (a *ahead) ask(r *row, off int64) {
-	window := min(a.limit, aheadGrow*r.bytes)
-	size := max(min(aheadPiece, window/aheadGrow), a.cost.Gap, 1)
+	window := a.limit
+	if r.bytes < aheadPiece {
+		window = min(window, aheadGrow*r.bytes)
+	}
+	size := max(min(aheadPiece, r.bytes), a.cost.Gap, 1)
 	from := off
 	if k := len(r.pieces); k > 0 {
 		from = r.pieces[k-1].End

@@ -8,13 +8,22 @@ import (
 // defaultBuffer is the read size of a pass over a file: from here on the throughput of pread no longer grows.
 const defaultBuffer = 256 << 10
 
+// passGaps is how many times the gap of its cost a pass reads at once: where requests are dear, a fifth of what it takes
+// is requests then, and [ReadAhead] has seen enough to go at full speed behind the first one.
+const passGaps = 4
+
 // NewReader returns a reader of the n bytes of obj from off on, which makes requests of bufSize bytes whatever the size
-// of the reads; less than 1 means 256 KiB. Reading fails once ctx has ended. The reader is not safe for concurrent use.
+// of the reads; less than 1 means 256 KiB. From there on they are longer where the cost of obj makes that worth while, up
+// to 4 MiB. Reading fails once ctx has ended. The reader is not safe for concurrent use.
 func NewReader(ctx context.Context, obj Object, off, n int64, bufSize int) io.Reader {
 	if bufSize < 1 {
 		bufSize = defaultBuffer
 	}
-	if m := obj.Cost().MaxRequest; m > 0 {
+	cost := obj.Cost()
+	if bufSize >= defaultBuffer {
+		bufSize = max(bufSize, int(min(passGaps*cost.Gap, aheadPiece)))
+	}
+	if m := cost.MaxRequest; m > 0 {
 		bufSize = int(min(int64(bufSize), m))
 	}
 	return &reader{ctx: ctx, obj: obj, next: off, left: n, size: bufSize}
