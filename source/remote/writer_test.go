@@ -13,15 +13,12 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 
 	"github.com/spilehq/spile/fault"
 	"github.com/spilehq/spile/source"
 	"github.com/spilehq/spile/source/remote"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // shelf is a store in memory that holds a Writer to the contract of Upload.
 type shelf struct {
