@@ -30,7 +30,7 @@ func newMan(e *env) *cobra.Command {
 }
 
 func (e *env) man(root *cobra.Command, dir string) error {
-	root.Long = strings.Replace(root.Long, "\n\n"+exitHelp, "", 1) + verbList(root) // that is a section of each page
+	root.Long = strings.Replace(root.Long, "\n\n"+exitHelp, "", 1) // that is a section of each page
 	for _, cmd := range verbs(root) {
 		name := strings.ReplaceAll(cmd.CommandPath(), " ", "-") + ".1"
 		page, err := manPage(cmd)
@@ -77,6 +77,9 @@ func manPage(cmd *cobra.Command) ([]byte, error) {
 	cmd.InitDefaultHelpFlag()
 	cmd.DisableAutoGenTag = true // it holds the date
 	cmd.Long = unmarked.Replace(cmd.Long)
+	if !cmd.HasParent() {
+		cmd.Long += verbList(cmd)
+	}
 	words := make(map[string]string)
 	describe := func(f *pflag.Flag) {
 		word, usage := pflag.UnquoteUsage(f)
