@@ -60,6 +60,8 @@ var allowed = map[string][]string{
 		"github.com/prometheus/client_model", "github.com/prometheus/procfs", "github.com/beorn7/perks", "github.com/dennwc/varint",
 		"github.com/grafana/regexp", "github.com/munnerz/goautoneg", "go.uber.org/atomic", "golang.org/x/text", "google.golang.org/protobuf",
 	},
+	// The metrics of a server, by the library of Prometheus, which its parser links anyhow.
+	"adapters/promapi":    {"adapters/promql"},
 	"adapters/seriesjson": {"series", "github.com/go-json-experiment/json"},
 
 	"cmd/spile": {
