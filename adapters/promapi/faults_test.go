@@ -300,6 +300,9 @@ func TestSlowClient(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
+	if err := conn.(*net.TCPConn).SetReadBuffer(64 << 10); err != nil { // whatever the system would buffer
+		t.Fatal(err)
+	}
 	if _, err := fmt.Fprintf(conn, "GET /api/v1/series?%s HTTP/1.1\r\nHost: x\r\n\r\n", all.Encode()); err != nil {
 		t.Fatal(err)
 	}

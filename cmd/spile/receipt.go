@@ -48,8 +48,13 @@ func (e *env) printReceipt() {
 
 // metered returns obj with its reads counted and held to the budget.
 func (e *env) metered(obj source.Object) source.Object {
-	e.meter.MaxBytes, e.meter.MaxRequests = max(0, int64(e.limits.maxBytes)), max(0, int64(e.limits.maxRequests))
+	e.budget.Do(func() { // files may be opened while others are read
+		e.meter.MaxBytes, e.meter.MaxRequests = max(0, int64(e.limits.maxBytes)), max(0, int64(e.limits.maxRequests))
+	})
 	obj = e.meter.Object(obj)
+	if e.wrap != nil {
+		obj = e.wrap(obj)
+	}
 	if e.limits.maxBytes == 0 || e.limits.maxRequests == 0 { // the meter takes 0 for no budget
 		return unread{obj}
 	}

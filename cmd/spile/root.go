@@ -10,6 +10,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -29,9 +30,11 @@ type env struct {
 	begun   time.Time
 	limits  receiptFlags
 	meter   source.Meter
-	hits    atomic.Int64 // reads that needed no request
-	passes  atomic.Int64 // how often the verb reads its input, for the progress bar
-	decoded *int64       // for the receipt of verbs that tell it
+	budget  sync.Once                         // of the meter
+	wrap    func(source.Object) source.Object // what the verb puts around the objects that it reads; nil: nothing
+	hits    atomic.Int64                      // reads that needed no request
+	passes  atomic.Int64                      // how often the verb reads its input, for the progress bar
+	decoded *int64                            // for the receipt of verbs that tell it
 
 	started bool           // the command line was understood; errors are no longer of usage
 	flags   *pflag.FlagSet // of the verb, then
@@ -213,7 +216,7 @@ func verbGroups() []verbGroup {
 		{"Reading:", verbs{newInfo, newLs, newGet, newCat, newDu, newVerify, newToc, newQuery}},
 		{"Writing:", verbs{newPack, newIndex, newUnpack, newCombine, newExtract, newRepair, newSalvage}},
 		{"Tables:", verbs{newTable}},
-		{"Series:", verbs{newSeries}},
+		{"Series:", verbs{newSeries, newServe}},
 		{learning, verbs{newDemo, newCompletion, newMan, newVersion}},
 	}
 }
