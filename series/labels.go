@@ -42,7 +42,7 @@ func (a *Artifact) LabelNames(ctx context.Context, q *Query) ([]string, error) {
 			if err != nil {
 				return nil, err
 			}
-			for v := range values {
+			for _, v := range values {
 				found[tag] = found[tag] || q.Mode == Native || v != ""
 			}
 		}
@@ -100,7 +100,7 @@ func (a *Artifact) LabelValues(ctx context.Context, name string, q *Query) ([]st
 		if err != nil {
 			return nil, err
 		}
-		for v := range values {
+		for _, v := range values {
 			if err := add(v); err != nil {
 				return nil, err
 			}
@@ -138,7 +138,7 @@ func (a *Artifact) Tables(ctx context.Context, q *Query) ([]uint32, error) {
 }
 
 // valuesOf reads the values of a tag that the selected rows of a block have.
-func (p *plan) valuesOf(ctx context.Context, s *selection, tag int) (map[string]struct{}, error) {
+func (p *plan) valuesOf(ctx context.Context, s *selection, tag int) ([]string, error) {
 	if max, c := p.q.Memory, s.column(tag); max > 0 && c.holds(s.block) > max {
 		return nil, s.at(fault.New(fault.Limit, "series", "memory of %d bytes: the column takes about %d", max, c.holds(s.block)), c)
 	}
@@ -160,10 +160,10 @@ func (p *plan) valuesOf(ctx context.Context, s *selection, tag int) (map[string]
 			used[d.codes[k]] = true
 		}
 	}
-	values := make(map[string]struct{})
+	var values []string // each once, as in the dictionary
 	for code := 1; code < len(used); code++ {
 		if used[code] {
-			values[d.values[code]] = struct{}{}
+			values = append(values, d.values[code])
 		}
 	}
 	return values, nil

@@ -129,8 +129,8 @@ func TestBadAmongMerged(t *testing.T) {
 func TestBrokenAnswer(t *testing.T) {
 	dir := many(20_000, 200).folder(t)
 	damage(t, dir, 3<<20)
-	codes := make(chan string, 1)
-	h, err := New([]*series.Artifact{open(t, dir, nil, nil)}, &Options{Served: func(r *Request) { codes <- r.Code }})
+	requests := make(chan *Request, 1)
+	h, err := New([]*series.Artifact{open(t, dir, nil, nil)}, &Options{Served: func(r *Request) { requests <- r }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,8 +139,8 @@ func TestBrokenAnswer(t *testing.T) {
 	if code != 200 || !errors.Is(err, io.ErrUnexpectedEOF) || len(body) < holdBack {
 		t.Errorf("%d, %d bytes, %v", code, len(body), err)
 	}
-	if c := <-codes; c != "aborted" {
-		t.Errorf("code %s", c)
+	if r := <-requests; r.Code != "aborted" || r.Err == nil || !strings.Contains(r.Err.Error(), "check 42") {
+		t.Errorf("%+v", r)
 	}
 	// Once it is known, the rest is an answer.
 	code, body, err = get(t, s, "/api/v1/series", all)

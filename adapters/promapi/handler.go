@@ -51,6 +51,7 @@ type Request struct {
 	Code         string // of the answer, or "aborted" where its sending ended before the answer did
 	Bytes        int64  // of the answer
 	Elapsed      time.Duration
+	Err          error // why it was aborted
 }
 
 // Handler answers requests from a set of artifacts. It is safe for concurrent use.
@@ -150,24 +151,24 @@ func (h *Handler) route() {
 	h.handle("/api/v1/label/{name}/values", get, h.answering((*query).values))
 	h.handle("/api/v1/status/buildinfo", get, h.buildInfo)
 	for _, path := range []string{"/api/v1/query", "/api/v1/query_range", "/api/v1/query_exemplars"} {
-		h.handle(path, both, func(w http.ResponseWriter, _ *http.Request) {
+		h.handle(path, both, func(w *watched, _ *http.Request) {
 			writeError(w, failed(execution, "series, label names and label values are answered here; queries of samples are not"))
 		})
 	}
-	h.handle("/api/v1/", nil, func(w http.ResponseWriter, r *http.Request) {
+	h.handle("/api/v1/", nil, func(w *watched, r *http.Request) {
 		writeError(w, failed(notFound, "%s is not answered here", clip(r.URL.Path)))
 	})
 	for _, path := range []string{"/-/healthy", "/-/ready"} {
-		h.handle(path, get, func(w http.ResponseWriter, _ *http.Request) {
+		h.handle(path, get, func(w *watched, _ *http.Request) {
 			w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 			fmt.Fprintln(w, "Spile is "+path[len("/-/"):]+".")
 		})
 	}
-	h.handle("/metrics", get, h.metrics.page.ServeHTTP)
+	h.handle("/metrics", get, func(w *watched, r *http.Request) { h.metrics.page.ServeHTTP(w, r) })
 }
 
 // handle serves a path, and counts what it answers.
-func (h *Handler) handle(path string, methods []string, serve http.HandlerFunc) {
+func (h *Handler) handle(path string, methods []string, serve func(*watched, *http.Request)) {
 	h.mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
 		begun := time.Now()
 		// A client that reads slowly ends with the request. What cannot have a deadline, such as a recorder, needs none.
@@ -183,7 +184,7 @@ func (h *Handler) handle(path string, methods []string, serve http.HandlerFunc) 
 			elapsed := time.Since(begun)
 			done(code, elapsed)
 			if h.o.Served != nil {
-				h.o.Served(&Request{r.Method, r.URL.Path, code, out.bytes, elapsed})
+				h.o.Served(&Request{r.Method, r.URL.Path, code, out.bytes, elapsed, out.err})
 			}
 		}()
 		if methods != nil && !slices.Contains(methods, r.Method) {
@@ -210,6 +211,7 @@ type watched struct {
 	http.ResponseWriter
 	code  int
 	bytes int64
+	err   error // why the answer breaks off
 }
 
 func (w *watched) WriteHeader(code int) {
@@ -231,8 +233,8 @@ var errTimeout = errors.New("timeout")
 
 // answering is the handler of a question: it reads the parameters, waits for its turn, and tries until no artifact is at
 // fault.
-func (h *Handler) answering(answer func(*query, *answer) error) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
+func (h *Handler) answering(answer func(*query, *answer) error) func(*watched, *http.Request) {
+	return func(w *watched, r *http.Request) {
 		ctx, cancel := context.WithTimeoutCause(r.Context(), h.o.Timeout, errTimeout)
 		defer cancel()
 		q, err := h.parse(w, r)
@@ -261,6 +263,7 @@ func (h *Handler) answering(answer func(*query, *answer) error) http.HandlerFunc
 			again := ctx.Err() == nil && q.without(err)
 			if out.sent {
 				// The client sees a connection that ends in the middle, and no answer.
+				w.err = h.classify(ctx, err)
 				panic(http.ErrAbortHandler)
 			}
 			if !again {
@@ -271,6 +274,6 @@ func (h *Handler) answering(answer func(*query, *answer) error) http.HandlerFunc
 	}
 }
 
-func (h *Handler) buildInfo(w http.ResponseWriter, _ *http.Request) {
+func (h *Handler) buildInfo(w *watched, _ *http.Request) {
 	writeJSON(w, http.StatusOK, map[string]any{"status": "success", "data": buildInfo(h.o.Version)})
 }

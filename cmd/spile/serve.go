@@ -175,7 +175,11 @@ func (e *env) serve(ctx context.Context, args []string, in *sourceFlags, f *serv
 	}
 	if f.accessLog {
 		o.Served = func(r *promapi.Request) {
-			s.say("%s %s %s %d bytes %v", r.Method, r.Path, r.Code, r.Bytes, r.Elapsed.Round(time.Microsecond))
+			why := ""
+			if r.Err != nil {
+				why = ": " + r.Err.Error()
+			}
+			s.say("%s %s %s %d bytes %v%s", r.Method, r.Path, r.Code, r.Bytes, r.Elapsed.Round(time.Microsecond), why)
 		}
 	}
 	h, err := promapi.New(s.artifacts, o)
