@@ -65,7 +65,7 @@ var allowed = map[string][]string{
 	"adapters/seriesjson": {"series", "github.com/go-json-experiment/json"},
 
 	"cmd/spile": {
-		"adapters/jq", "adapters/seriesjson", "adapters/promql", "adapters/csvtable", "adapters/jsonrows", "adapters/xlsx", "adapters/parquet", "adapters/arrowipc",
+		"adapters/jq", "adapters/seriesjson", "adapters/promapi", "adapters/promql", "adapters/csvtable", "adapters/jsonrows", "adapters/xlsx", "adapters/parquet", "adapters/arrowipc",
 		// The command line, and the man pages that are made from it.
 		"github.com/spf13/cobra", "github.com/spf13/pflag", "github.com/cpuguy83/go-md2man/v2",
 		"github.com/russross/blackfriday/v2", "go.yaml.in/yaml/v3",
