@@ -21,6 +21,9 @@ type Options struct {
 	Generation *UUID
 	// CacheBytes bounds what is remembered of decoded pages and chunks; 0: DefaultCacheBytes, negative: nothing.
 	CacheBytes int64
+	// Cache is shared by artifacts that are open at the same time, in place of a cache for each. What it remembers of an
+	// artifact that was closed makes room for what comes later.
+	Cache *Cache
 }
 
 // Opener opens an object of an artifact by its name: ManifestName, or a PartName.
@@ -38,7 +41,8 @@ type Artifact struct {
 	manifest *Manifest // nil for a part without one
 	name     string
 	open     Opener
-	cache    *cache // nil: nothing is remembered
+	cache    *Cache // nil: nothing is remembered
+	cacheID  uint64 // of the artifact in it
 	tags     []Tag
 	parts    []*part
 }
@@ -125,10 +129,15 @@ func OpenPart(ctx context.Context, obj source.Object, o *Options) (*Artifact, er
 
 func (a *Artifact) setCache(o *Options) {
 	switch {
+	case o.Cache != nil:
+		a.cache = o.Cache
 	case o.CacheBytes == 0:
-		a.cache = newCache(DefaultCacheBytes)
+		a.cache = NewCache(DefaultCacheBytes)
 	case o.CacheBytes > 0:
-		a.cache = newCache(o.CacheBytes)
+		a.cache = NewCache(o.CacheBytes)
+	}
+	if a.cache != nil {
+		a.cacheID = a.cache.artifacts.Add(1)
 	}
 }
 
@@ -262,7 +271,7 @@ func (p *part) stored(ctx context.Context, ref payloadRef) ([]byte, error) {
 // leaf reads the i-th leaf.
 func (p *part) leaf(ctx context.Context, i int) ([]block, error) {
 	ref := p.leaves[i]
-	key := cacheKey{p.id, ref.Offset}
+	key := cacheKey{p.a.cacheID, p.id, ref.Offset}
 	if c := p.a.cache; c != nil {
 		if v, ok := c.get(key); ok {
 			return v.([]block), nil

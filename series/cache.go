@@ -3,15 +3,35 @@ package series
 import (
 	"container/list"
 	"sync"
+	"sync/atomic"
 )
+
+// Cache remembers decoded pages and chunks of some artifacts, the last ones that were used, up to a number of bytes. It is
+// safe for concurrent use.
+type Cache struct {
+	cache
+	artifacts atomic.Uint64
+}
+
+// NewCache returns a cache of up to max bytes.
+func NewCache(max int64) *Cache {
+	return &Cache{cache: cache{max: max, items: make(map[cacheKey]*list.Element)}}
+}
+
+// Bytes is what the cache holds, approximately.
+func (c *Cache) Bytes() int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.bytes
+}
 
 // cacheKey is the place of a page or a chunk in an artifact, which never changes.
 type cacheKey struct {
-	part   uint32
-	offset uint64
+	artifact uint64 // of those that share the cache; two may have one generation, and differ all the same
+	part     uint32
+	offset   uint64
 }
 
-// cache remembers decoded pages and chunks, the last ones that were used, up to a number of bytes.
 type cache struct {
 	mu    sync.Mutex
 	max   int64
@@ -25,8 +45,6 @@ type cached struct {
 	value any
 	size  int64
 }
-
-func newCache(max int64) *cache { return &cache{max: max, items: make(map[cacheKey]*list.Element)} }
 
 func (c *cache) get(key cacheKey) (any, bool) {
 	c.mu.Lock()

@@ -4,6 +4,9 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strings"
+
+	"github.com/spilehq/spile/fault"
 )
 
 // LabelNames returns the names of the labels that the selected series have, in the order of the tags: in mode Prom those
@@ -35,11 +38,11 @@ func (a *Artifact) LabelNames(ctx context.Context, q *Query) ([]string, error) {
 			continue
 		}
 		for _, tag := range tags {
-			values, err := a.valuesOf(ctx, s, tag)
+			values, err := p.valuesOf(ctx, s, tag)
 			if err != nil {
 				return nil, err
 			}
-			for v := range values {
+			for _, v := range values {
 				found[tag] = found[tag] || q.Mode == Native || v != ""
 			}
 		}
@@ -53,6 +56,9 @@ func (a *Artifact) LabelNames(ctx context.Context, q *Query) ([]string, error) {
 	return names, nil
 }
 
+// valueSize is what a text takes beside its bytes: its place in a map, and in the list that is made of it.
+const valueSize = 64
+
 // LabelValues returns the distinct values of a label that the selected series have, sorted; in mode Prom without the empty
 // one. A label that is no tag has none. q.Limit bounds their number, after sorting.
 func (a *Artifact) LabelValues(ctx context.Context, name string, q *Query) ([]string, error) {
@@ -62,6 +68,20 @@ func (a *Artifact) LabelValues(ctx context.Context, name string, q *Query) ([]st
 		return nil, err
 	}
 	found := make(map[string]struct{})
+	held := int64(0)
+	add := func(v string) error {
+		if _, ok := found[v]; ok {
+			return nil
+		}
+		if q.Memory > 0 { // the value alone, which does not keep the text of a dictionary
+			v = strings.Clone(v)
+		}
+		found[v] = struct{}{}
+		if held += int64(len(v)) + valueSize; q.Memory > 0 && held > q.Memory {
+			return fault.New(fault.Limit, "series", "memory of %d bytes: more than %d values of the label %q", q.Memory, len(found), name).In(a.name)
+		}
+		return nil
+	}
 	for s, err := range p.selections(ctx, wanted{}) {
 		if err != nil {
 			return nil, err
@@ -71,14 +91,20 @@ func (a *Artifact) LabelValues(ctx context.Context, name string, q *Query) ([]st
 			continue
 		}
 		if s.count == int(s.series) && c.min == c.max { // the descriptor tells
-			found[c.min] = struct{}{}
+			if err := add(c.min); err != nil {
+				return nil, err
+			}
 			continue
 		}
-		values, err := a.valuesOf(ctx, s, tag)
+		values, err := p.valuesOf(ctx, s, tag)
 		if err != nil {
 			return nil, err
 		}
-		maps.Copy(found, values)
+		for _, v := range values {
+			if err := add(v); err != nil {
+				return nil, err
+			}
+		}
 	}
 	if q.Mode == Prom {
 		delete(found, "")
@@ -93,8 +119,29 @@ func (a *Artifact) LabelValues(ctx context.Context, name string, q *Query) ([]st
 	return all, nil
 }
 
+// Tables returns the tables that have series which are selected, sorted. Without matchers it reads pages alone.
+func (a *Artifact) Tables(ctx context.Context, q *Query) ([]uint32, error) {
+	p, err := a.plan(q)
+	if err != nil {
+		return nil, err
+	}
+	var tables []uint32 // blocks come in the order of their tables
+	for s, err := range p.selections(ctx, wanted{}) {
+		if err != nil {
+			return nil, err
+		}
+		if n := len(tables); n == 0 || tables[n-1] != s.First.Table {
+			tables = append(tables, s.First.Table)
+		}
+	}
+	return tables, nil
+}
+
 // valuesOf reads the values of a tag that the selected rows of a block have.
-func (a *Artifact) valuesOf(ctx context.Context, s *selection, tag int) (map[string]struct{}, error) {
+func (p *plan) valuesOf(ctx context.Context, s *selection, tag int) ([]string, error) {
+	if max, c := p.q.Memory, s.column(tag); max > 0 && c.holds(s.block) > max {
+		return nil, s.at(fault.New(fault.Limit, "series", "memory of %d bytes: the column takes about %d", max, c.holds(s.block)), c)
+	}
 	got, err := load(ctx, []blockAt{s.blockAt}, wanted{tags: []int{tag}}, newStore(s.part))
 	if err != nil {
 		return nil, err
@@ -113,10 +160,10 @@ func (a *Artifact) valuesOf(ctx context.Context, s *selection, tag int) (map[str
 			used[d.codes[k]] = true
 		}
 	}
-	values := make(map[string]struct{})
+	var values []string // each once, as in the dictionary
 	for code := 1; code < len(used); code++ {
 		if used[code] {
-			values[d.values[code]] = struct{}{}
+			values = append(values, d.values[code])
 		}
 	}
 	return values, nil

@@ -41,6 +41,9 @@ type Timestamp struct {
 	Unit  string `json:"unit"` // "Second", "Millisecond", "Microsecond" or "Nanosecond"
 }
 
+// Before reports whether an instant is before another one, whatever their units are.
+func (t Timestamp) Before(u Timestamp) bool { return before(t, u) }
+
 // Window summarises the source files of an aligned window of time.
 type Window struct {
 	Start       int64  `json:"start"` // seconds

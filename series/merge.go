@@ -180,6 +180,9 @@ func (m *Merger) Select(ctx context.Context, q *Query) iter.Seq2[Record, error] 
 			// Empty labels are left out behind the merge: null and the empty string may not be mixed up in it.
 			sub := *q
 			sub.Limit, sub.Explain = 0, nil
+			if q.Memory > 0 {
+				sub.Memory = max(1, q.Memory/int64(len(m.inputs)))
+			}
 			next, stop := iter.Pull2(a.selectAll(ctx, &sub))
 			defer stop()
 			heads[i].next = next

@@ -69,7 +69,7 @@ func (b *blockAt) cached(c *column) (any, bool) {
 	if b.part.a.cache == nil {
 		return nil, false
 	}
-	return b.part.a.cache.get(cacheKey{b.part.id, c.Offset})
+	return b.part.a.cache.get(cacheKey{b.part.a.cacheID, b.part.id, c.Offset})
 }
 
 // set keeps a decoded column.

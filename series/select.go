@@ -22,6 +22,9 @@ type Query struct {
 	Limit    int64    // of records; 0: none. [Explain.Truncated] tells that there are more
 	// IgnoreUnknown leaves matchers out whose label is no tag of the artifact, which gives candidates: a superset.
 	IgnoreUnknown bool
+	// Memory bounds what the query holds at a time of columns and of the values that it gives, in bytes, approximately; 0:
+	// no bound. Fewer blocks are decoded at once then, and one block that is too large is [fault.Limit].
+	Memory int64
 	// Explain, when set, is filled while the query runs.
 	Explain *Explain
 }
@@ -300,6 +303,7 @@ func (p *plan) selections(ctx context.Context, w wanted) iter.Seq2[*selection, e
 		}
 		var window []*selection
 		var size uint64
+		var held int64
 		var bytes *store
 		flush := func() bool {
 			if len(window) == 0 {
@@ -310,7 +314,10 @@ func (p *plan) selections(ctx context.Context, w wanted) iter.Seq2[*selection, e
 			}
 			err := p.evaluate(ctx, window, bytes, w)
 			done := window
-			window, size = nil, 0
+			window, size, held = nil, 0, 0
+			if err == nil && ctx.Err() != nil { // what is remembered is read without a look at it
+				err = fault.New(nil, "series", "").In(p.a.name).Because(ctx.Err())
+			}
 			if err != nil {
 				yield(nil, err)
 				return false
@@ -338,10 +345,21 @@ func (p *plan) selections(ctx context.Context, w wanted) iter.Seq2[*selection, e
 					e.Skipped++
 					continue
 				}
-				if len(window) > 0 && (window[0].part != b.part || len(window) == windowBlocks || size > windowBytes) && !flush() {
+				holds := int64(0)
+				if max := p.q.Memory; max > 0 {
+					if holds = p.holds(s, w); holds > max {
+						if flush() {
+							yield(nil, fault.New(fault.Limit, "series", "memory of %d bytes: a block takes about %d", max, holds).On(b.part.place(b.leaf, b.block)).In(b.part.obj.Name()))
+						}
+						return
+					}
+				}
+				full := len(window) == windowBlocks || size > windowBytes || holds > 0 && held+holds > p.q.Memory
+				if len(window) > 0 && (window[0].part != b.part || full) && !flush() {
 					return
 				}
 				window = append(window, s)
+				held += holds
 				for i := range b.columns {
 					size += uint64(b.columns[i].Stored)
 				}
@@ -349,6 +367,33 @@ func (p *plan) selections(ctx context.Context, w wanted) iter.Seq2[*selection, e
 		}
 		flush()
 	}
+}
+
+// holds is what a block takes in memory while it is evaluated, approximately: its stored bytes and what becomes of the
+// columns that may be read.
+func (p *plan) holds(s *selection, w wanted) int64 {
+	n := int64(16 * s.series) // TSIDs and numbers of rows
+	for i := range s.columns {
+		n += int64(s.columns[i].Stored)
+	}
+	for _, tag := range w.tags {
+		n += s.column(tag).holds(s.block)
+	}
+	for _, m := range p.matchers {
+		if !slices.Contains(w.tags, m.tag) {
+			n += s.column(m.tag).holds(s.block)
+		}
+	}
+	return n
+}
+
+// holds is what a tag of a block takes when it is decoded, approximately: the text, a string for each value, whose length
+// takes 8 bytes of the text, and the codes.
+func (c *column) holds(b *block) int64 {
+	if c == nil {
+		return 0
+	}
+	return 3*int64(c.Decoded) + 4*int64(b.series)
 }
 
 // skips reports whether statistics say that no row of a block matches.
@@ -550,7 +595,7 @@ func loadAll(ctx context.Context, list []loading, bytes *store) error {
 		}
 		l.row.set(l.tag, v)
 		if c := l.row.part.a.cache; c != nil {
-			c.put(cacheKey{l.row.part.id, l.c.Offset}, v, size)
+			c.put(cacheKey{l.row.part.a.cacheID, l.row.part.id, l.c.Offset}, v, size)
 		}
 	}
 	return nil

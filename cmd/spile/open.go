@@ -377,8 +377,8 @@ var printedTOC = regexp.MustCompile(`^\{\s*"[pt]"`)
 
 // counted wraps an object that was opened: its reads are counted, and held to the budget.
 func (e *env) counted(obj source.Object) source.Object {
-	if _, ok := obj.(*atStore); ok { // which counts itself, and has its first bytes in memory
-		return obj
+	if _, ok := obj.(*atStore); ok { // which has its first bytes in memory
+		return e.metered(obj)
 	}
 	return &headed{Object: e.metered(obj), hits: &e.shared.hits}
 }

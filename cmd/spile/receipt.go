@@ -48,16 +48,25 @@ func (e *env) printReceipt() {
 
 // budget is the meter, with the budget of the flags.
 func (e *env) budget() *source.Meter {
-	e.shared.meter.MaxBytes, e.shared.meter.MaxRequests = max(0, int64(e.limits.maxBytes)), max(0, int64(e.limits.maxRequests))
+	e.shared.budget.Do(func() { // files may be opened while others are read
+		e.shared.meter.MaxBytes, e.shared.meter.MaxRequests = max(0, int64(e.limits.maxBytes)), max(0, int64(e.limits.maxRequests))
+	})
 	return &e.shared.meter
 }
 
 // metered returns obj with its reads counted and held to the budget.
 func (e *env) metered(obj source.Object) source.Object {
-	if _, ok := obj.(*atStore); ok { // which counts itself
-		return obj
+	if at, ok := obj.(*atStore); ok { // which counts itself
+		if e.wrap == nil {
+			return obj
+		}
+		return &atStore{e.wrap(at.Object), at.url}
 	}
-	return unspent{e.budget().Object(obj), e}
+	obj = e.budget().Object(obj)
+	if e.wrap != nil {
+		obj = e.wrap(obj)
+	}
+	return unspent{obj, e}
 }
 
 // spent is the error of a read under a budget of nothing, which the meter takes for none.

@@ -10,6 +10,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -30,8 +31,9 @@ type env struct {
 	limits  receiptFlags
 	remote  remoteFlags
 	shared  *shared
-	passes  atomic.Int64 // how often the verb reads its input, for the progress bar
-	decoded *int64       // for the receipt of verbs that tell it
+	wrap    func(source.Object) source.Object // what the verb puts around the objects that it reads; nil: nothing
+	passes  atomic.Int64                      // how often the verb reads its input, for the progress bar
+	decoded *int64                            // for the receipt of verbs that tell it
 
 	started bool           // the command line was understood; errors are no longer of usage
 	flags   *pflag.FlagSet // of the verb, then
@@ -43,6 +45,7 @@ type env struct {
 // shared is what the runs of a verb for many objects have in common.
 type shared struct {
 	meter  source.Meter
+	budget sync.Once    // of the meter
 	hits   atomic.Int64 // reads that needed no request
 	stores stores
 }
@@ -222,7 +225,7 @@ func verbGroups() []verbGroup {
 		{"Reading:", verbs{newInfo, newLs, newGet, newCat, newDu, newVerify, newToc, newQuery, newFind}},
 		{"Writing:", verbs{newPack, newIndex, newUnpack, newCombine, newExtract, newRepair, newSalvage}},
 		{"Tables:", verbs{newTable}},
-		{"Series:", verbs{newSeries}},
+		{"Series:", verbs{newSeries, newServe}},
 		{learning, verbs{newDemo, newCompletion, newMan, newVersion}},
 	}
 }

@@ -15,12 +15,10 @@ import (
 )
 
 // exampleMeta begins the examples of verbs that make artifacts.
-const exampleMeta = `  cat > meta.json <<END
-  {"format":"columnar-series","version":1,"region_id":1,"generation":"6f1c1f5e-3b0a-4c52-9d6e-0a1b2c3d4e5f",
+const exampleMeta = `  echo '{"format":"columnar-series","version":1,"region_id":1,"generation":"6f1c1f5e-3b0a-4c52-9d6e-0a1b2c3d4e5f",
    "tags":[{"column_id":5,"name":"host"}],
    "coverage":{"file_size":0,"index_uuid":"6f1c1f5e-3b0a-4c52-9d6e-0a1b2c3d4e5f",
-    "bucket_start":{"value":1767225600,"unit":"Second"},"bucket_end":{"value":1767312000,"unit":"Second"}}}
-  END`
+    "bucket_start":{"value":1767225600,"unit":"Second"},"bucket_end":{"value":1767312000,"unit":"Second"}}}' > meta.json`
 
 func newSeriesBuild(e *env) *cobra.Command {
 	b := &seriesBuild{env: e, memory: unlimited, pageBytes: unlimited, partBytes: unlimited}

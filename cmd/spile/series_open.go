@@ -36,6 +36,8 @@ type artifact struct {
 type artifactInFlags struct {
 	closed bool // set by verbs that want to know where the artifact is, not what is in it
 	once   bool // set by verbs that read everything once, and need no cache
+
+	cache *series.Cache // of verbs that read many artifacts at a time, and have one for all
 }
 
 // addArtifacts says that the verb reads series artifacts as well.
@@ -173,10 +175,11 @@ func (a *artifact) open(ctx context.Context, name string) (source.Object, error)
 // readOptions are options with the cache that the verb has use for.
 func (a *artifact) readOptions() *series.Options {
 	o := a.options()
+	if o == nil {
+		o = &series.Options{}
+	}
+	o.Cache = a.in.artifacts.cache
 	if a.in.artifacts.once {
-		if o == nil {
-			o = &series.Options{}
-		}
 		o.CacheBytes = -1
 	}
 	return o

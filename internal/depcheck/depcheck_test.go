@@ -65,6 +65,8 @@ var allowed = map[string][]string{
 		"github.com/prometheus/client_model", "github.com/prometheus/procfs", "github.com/beorn7/perks", "github.com/dennwc/varint",
 		"github.com/grafana/regexp", "github.com/munnerz/goautoneg", "go.uber.org/atomic", "golang.org/x/text", "google.golang.org/protobuf",
 	},
+	// The metrics of a server, by the library of Prometheus, which its parser links anyhow.
+	"adapters/promapi":    {"adapters/promql"},
 	"adapters/seriesjson": {"series", "github.com/go-json-experiment/json"},
 
 	"adapters/internal/store":     {"source/remote"},
@@ -90,7 +92,7 @@ var allowed = map[string][]string{
 
 	"cmd/spile": {
 		"source/httprange", "source/diskcache", "adapters/s3", "adapters/gcs", "adapters/azure",
-		"adapters/jq", "adapters/seriesjson", "adapters/promql", "adapters/csvtable", "adapters/jsonrows", "adapters/xlsx", "adapters/parquet", "adapters/arrowipc",
+		"adapters/jq", "adapters/seriesjson", "adapters/promapi", "adapters/promql", "adapters/csvtable", "adapters/jsonrows", "adapters/xlsx", "adapters/parquet", "adapters/arrowipc",
 		// Patterns of files and of objects of stores.
 		"github.com/bmatcuk/doublestar/v4",
 		// The command line, and the man pages that are made from it.
