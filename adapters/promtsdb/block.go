@@ -34,7 +34,8 @@ const (
 	emptyTombstones = 9
 )
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+// checksum is the one of all parts of a block.
+func checksum(b []byte) uint32 { return crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli)) }
 
 // Opener opens a file of a block by its name: MetaName, IndexName, or "chunks/000001". A file that is not there is
 // io/fs.ErrNotExist.

@@ -79,7 +79,7 @@ func (b *Block) walk(ctx context.Context, withChunks bool, use func(*entry) bool
 			return err
 		}
 		body, sum := body[:size], binary.BigEndian.Uint32(body[size:])
-		if got := crc32.Checksum(body, castagnoli); got != sum {
+		if got := checksum(body); got != sum {
 			return corrupt("a series: the checksum is %08x, not %08x", got, sum).At(at)
 		}
 		if err := dec.Series(body, &builder, metas); err != nil {

@@ -2,7 +2,6 @@ package promtsdb
 
 import (
 	"encoding/binary"
-	"hash/crc32"
 	"unicode/utf8"
 )
 
@@ -24,7 +23,7 @@ func newSymbols(section []byte) (*symbols, error) {
 		return nil, corrupt("symbols of %d bytes, and %d are there", size, len(section)-8)
 	}
 	body, sum := section[4:4+size], binary.BigEndian.Uint32(section[4+size:])
-	if got := crc32.Checksum(body, castagnoli); got != sum {
+	if got := checksum(body); got != sum {
 		return nil, corrupt("symbols: the checksum is %08x, not %08x", got, sum)
 	}
 	count := uint64(binary.BigEndian.Uint32(body))

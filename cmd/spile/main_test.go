@@ -32,6 +32,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("VECTORS", vectors)
 			env.Setenv("TABLES", filepath.Join(vectors, "../tcb"))
 			env.Setenv("SERIES", filepath.Join(vectors, "../series"))
+			env.Setenv("BLOCK", filepath.Join(vectors, "../../adapters/promtsdb/testdata/block"))
 			env.Setenv("GOTRACEBACK", "all")
 			env.Setenv("TMPDIR", filepath.Join(env.WorkDir, "tmp"))
 			return os.MkdirAll(filepath.Join(env.WorkDir, "tmp"), 0o777)

@@ -250,4 +250,3 @@ func All(t testing.TB, dir string) []*Artifact {
 	}
 	return all
 }
-
