@@ -10,7 +10,7 @@
 // options give the same bytes.
 //
 // [Records] reads such files whoever wrote them: columns in any order, integers of any width and sign that hold no negative
-// number, any encoding and compression that the library knows. The older Parquet index of series has other columns beside
+// number, any encoding, any compression but LZ4. The older Parquet index of series has other columns beside
 // these: times, and some whose names begin with two underscores. They are left out with a note, and where there is no column of
 // row counts, each row counts one. Any other column that is no label is an error.
 //
