@@ -21,7 +21,7 @@ const SchemaKey = "spile.schema"
 
 // DefaultRowGroupRows is how many rows a row group has at most: what DuckDB writes, near enough; readers work on row
 // groups in parallel.
-const DefaultRowGroupRows = parquetfile.RowGroupRows
+const DefaultRowGroupRows = 1 << 17
 
 // Times says how datetimes are written.
 type Times uint8

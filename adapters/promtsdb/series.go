@@ -21,7 +21,7 @@ import (
 )
 
 // MetricName is the label whose value stands for the table.
-const MetricName = labels.MetricName
+const MetricName = "__name__"
 
 // seriesAlign is what the series of an index begin at multiples of.
 const seriesAlign = 16

@@ -24,7 +24,7 @@ func Example() {
 		{ID: series.ID{Table: 1025, TSID: 18446744073709551615}, RowCount: 3, Labels: []series.Label{{Name: "zone", Value: "us"}}},
 	})
 	var out bytes.Buffer
-	if err := seriesparquet.Write(context.Background(), &out, []string{"host", "zone"}, records, nil); err != nil {
+	if err := seriesparquet.Write(context.Background(), &out, []string{"host", "zone"}, records, &seriesparquet.WriteOptions{RowGroupRows: seriesparquet.DefaultRowGroupRows}); err != nil {
 		fmt.Println(err)
 		return
 	}

@@ -14,9 +14,12 @@ import (
 	"github.com/spilehq/spile/series"
 )
 
+// DefaultRowGroupRows is how many rows a row group has at most, as for tables.
+const DefaultRowGroupRows = 1 << 17
+
 // WriteOptions are the options of Write. Nil and the zero value mean the defaults.
 type WriteOptions struct {
-	RowGroupRows int // at most so many rows in a row group, 0: as for tables
+	RowGroupRows int // at most so many rows in a row group, 0: DefaultRowGroupRows
 }
 
 // batchRows is how many series are handed to the encoder at once, columns in parallel.
@@ -25,7 +28,7 @@ const batchRows = 8 * parquetfile.BatchRows
 // Write writes a file with a column for each of the labels, and a row for each series. The labels of a series stand in the
 // order of the columns. What w has got after an error is no file.
 func Write(ctx context.Context, w io.Writer, labels []string, records iter.Seq2[series.Record, error], o *WriteOptions) error {
-	most := parquetfile.RowGroupRows
+	most := DefaultRowGroupRows
 	if o != nil && o.RowGroupRows > 0 {
 		most = o.RowGroupRows
 	}

@@ -11,9 +11,6 @@ import (
 )
 
 const (
-	// RowGroupRows is how many rows a row group has at most: what DuckDB writes, near enough; readers work on row groups in
-	// parallel.
-	RowGroupRows = 1 << 17
 	// RowGroupBytes bounds a row group, before encoding and compression: a writer holds one of them, encoded.
 	RowGroupBytes = 128 << 20
 	// BatchRows and BatchBytes bound what is handed to the encoder at once, so that pages keep near their size of 256 KiB.
