@@ -13,6 +13,7 @@ import (
 	"time"
 	"unicode/utf16"
 
+	"github.com/spilehq/spile/adapters/internal/csvtext"
 	"github.com/spilehq/spile/adapters/tabular"
 	"github.com/spilehq/spile/fault"
 	"github.com/spilehq/spile/tcb"
@@ -333,25 +334,25 @@ func FuzzCSV(f *testing.F) {
 		f.Add([]byte(c.text))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		s, err := newRecords(bytes.NewReader(text), ',', 1)
+		s, err := csvtext.NewRecords("csvtable", bytes.NewReader(text), ',', 1)
 		if err != nil {
 			t.Fatal(err)
 		}
 		var got [][]string
 		for {
-			err := s.next()
+			err := s.Next()
 			if err != nil {
 				if err != io.EOF {
 					got = nil
 				}
 				break
 			}
-			if s.blank() {
+			if s.Blank() {
 				continue
 			}
 			var r []string
-			for _, f := range s.fields {
-				r = append(r, string(s.text[f.start:f.end]))
+			for _, f := range s.Fields {
+				r = append(r, string(s.Text[f.Start:f.End]))
 			}
 			got = append(got, r)
 		}

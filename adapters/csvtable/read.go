@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"unicode/utf8"
 
+	"github.com/spilehq/spile/adapters/internal/csvtext"
 	"github.com/spilehq/spile/adapters/tabular"
 	"github.com/spilehq/spile/fault"
 	"github.com/spilehq/spile/tcb"
@@ -27,7 +28,7 @@ func checked(o *Options) (Options, error) {
 	if o != nil {
 		c = *o
 	}
-	if c.Delimiter != 0 && !isDelimiter(c.Delimiter) {
+	if c.Delimiter != 0 && !csvtext.IsDelimiter(c.Delimiter) {
 		return c, fault.New(fault.Invalid, "csvtable", "the delimiter %q, want a character that stands in no number or word", c.Delimiter)
 	}
 	if c.Header < 0 {
@@ -38,7 +39,7 @@ func checked(o *Options) (Options, error) {
 
 // table is a file whose header was read.
 type table struct {
-	*records
+	*csvtext.Records
 	opts   Options
 	faults *tabular.Faults
 	header *tabular.Header // nil: the input is empty
@@ -72,19 +73,19 @@ func open(r io.Reader, o *Options) (*table, error) {
 		return nil, err
 	}
 	t := &table{opts: opts, done: &counter{r: r}, faults: tabular.NewFaults("csvtable", &opts.Options)}
-	text, err := decoded(t.done)
+	text, err := csvtext.Decoded("csvtable", t.done)
 	if err == nil {
-		text, err = behindLines(text, opts.Header-1)
+		text, err = csvtext.BehindLines("csvtable", text, opts.Header-1)
 	}
 	if err == nil {
-		t.records, err = newRecords(text, opts.Delimiter, max(opts.Header, 1))
+		t.Records, err = csvtext.NewRecords("csvtable", text, opts.Delimiter, max(opts.Header, 1))
 	}
 	if err != nil {
 		return nil, fault.Locate(err, opts.Name, "", 0)
 	}
 	fields, err := t.record()
 	switch {
-	case (err == io.EOF || err == nil && t.start > opts.Header) && opts.Header > 0:
+	case (err == io.EOF || err == nil && t.Start > opts.Header) && opts.Header > 0:
 		return nil, fault.New(fault.NotFound, "csvtable", "there is no header in line %d", opts.Header).In(opts.Name)
 	case err == io.EOF:
 		return t, nil
@@ -93,7 +94,7 @@ func open(r io.Reader, o *Options) (*table, error) {
 	case fields == nil:
 		return nil, t.faults.Err()
 	}
-	start := t.start
+	start := t.Start
 	t.header = tabular.ParseHeader(fields, func(i int) string { return line(start) + ", field " + strconv.Itoa(i+1) }, t.faults)
 	return t, t.faults.Err()
 }
@@ -102,32 +103,32 @@ func open(r io.Reader, o *Options) (*table, error) {
 // are good until the next call.
 func (t *table) record() ([]string, error) {
 	for {
-		err := t.next()
+		err := t.Next()
 		switch {
 		case err == io.EOF:
 			return nil, err
-		case errors.Is(err, fault.Invalid) && t.readable():
-			t.faults.Add(err, line(t.start))
+		case errors.Is(err, fault.Invalid) && t.Readable():
+			t.faults.Add(err, line(t.Start))
 			return nil, nil
 		case err != nil:
-			return nil, fault.Locate(err, t.opts.Name, line(t.start), 0)
-		case t.blank():
+			return nil, fault.Locate(err, t.opts.Name, line(t.Start), 0)
+		case t.Blank():
 			if t.blanks == 0 {
-				t.firstBlank = t.start
+				t.firstBlank = t.Start
 			}
 			t.blanks++
 			continue
 		}
 		t.between = t.blanks
-		if !t.valid() {
+		if !t.Valid() {
 			t.noText()
 			return nil, nil
 		}
-		text := string(t.text)
-		fields := slices.Grow(t.strings[:0], len(t.fields))[:len(t.fields)]
+		text := string(t.Text)
+		fields := slices.Grow(t.strings[:0], len(t.Fields))[:len(t.Fields)]
 		t.strings = fields
-		for i, f := range t.fields {
-			fields[i] = text[f.start:f.end]
+		for i, f := range t.Fields {
+			fields[i] = text[f.Start:f.End]
 		}
 		return fields, nil
 	}
@@ -136,12 +137,12 @@ func (t *table) record() ([]string, error) {
 // noText notes the fields of a record that are no UTF-8. What that means for a file as a whole is said once.
 func (t *table) noText() {
 	hint := "; of a spreadsheet, save it as CSV UTF-8"
-	for i, f := range t.fields {
-		text := t.text[f.start:f.end]
+	for i, f := range t.Fields {
+		text := t.Text[f.Start:f.End]
 		if utf8.Valid(text) {
 			continue
 		}
-		where := line(f.line) + ", field " + strconv.Itoa(i+1)
+		where := line(f.Line) + ", field " + strconv.Itoa(i+1)
 		if t.header != nil && i < len(t.header.Fields) && t.header.Fields[i].Name != "" {
 			where += " (" + t.header.Fields[i].Name + ")"
 		}
@@ -152,9 +153,6 @@ func (t *table) noText() {
 		t.faults.Add(fault.New(fault.Invalid, "", "the text %.60q is no UTF-8%s", text, hint), where)
 	}
 }
-
-// readable reports whether an error was one of the text, after which there is more, and not one of the source.
-func (t *table) readable() bool { return t.err == nil || t.err == io.EOF }
 
 // rows calls row for each record that has as many fields as the header.
 func (t *table) rows(ctx context.Context, row func(fields []string)) error {
@@ -180,7 +178,7 @@ func (t *table) rows(ctx context.Context, row func(fields []string)) error {
 			return err
 		case fields == nil:
 		case len(fields) != n:
-			t.faults.Add(fault.New(fault.Invalid, "", "%d fields, the header has %d", len(fields), n), line(t.start))
+			t.faults.Add(fault.New(fault.Invalid, "", "%d fields, the header has %d", len(fields), n), line(t.Start))
 		default:
 			row(fields)
 		}
@@ -248,14 +246,14 @@ func (t *table) nameless(i int, text string) {
 }
 
 func (t *table) cell(i int, text string) tabular.Cell {
-	return tabular.Cell{Cell: tcb.Cell{Kind: tcb.CellText, Text: text}, Quoted: t.fields[i].quoted}
+	return tabular.Cell{Cell: tcb.Cell{Kind: tcb.CellText, Text: text}, Quoted: t.Fields[i].Quoted}
 }
 
 func (t *table) place(i int, f *tcb.Field) string {
 	if f == nil {
-		return line(t.fields[i].line) + ", field " + strconv.Itoa(i+1)
+		return line(t.Fields[i].Line) + ", field " + strconv.Itoa(i+1)
 	}
-	return line(t.fields[i].line) + ", " + tabular.Label(f)
+	return line(t.Fields[i].Line) + ", " + tabular.Label(f)
 }
 
 // Infer proposes a schema for a file: the narrowest type that holds every field of a column exactly, floats to the nearest.

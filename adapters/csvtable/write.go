@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 
+	"github.com/spilehq/spile/adapters/internal/csvtext"
 	"github.com/spilehq/spile/adapters/tabular"
 	"github.com/spilehq/spile/fault"
 	"github.com/spilehq/spile/tcb"
@@ -40,12 +41,7 @@ func Write(ctx context.Context, w io.Writer, rows int, columns []*tcb.Column, s 
 		if k > 0 {
 			out = append(out, opts.Delimiter)
 		}
-		// Quoted where a reader would see another delimiter, a byte order mark or a line "sep=;".
-		if name == "" || bytes.ContainsAny([]byte(name), ",;\t\ufeff=\\") {
-			out = quote(out, []byte(name))
-		} else {
-			out = opts.field(out, []byte(name))
-		}
+		out = csvtext.AppendName(out, []byte(name), opts.Delimiter)
 	}
 	out = append(out, '\n')
 	var cell []byte
@@ -83,7 +79,7 @@ func Write(ctx context.Context, w io.Writer, rows int, columns []*tcb.Column, s 
 			if columns[0].Has(i) {
 				out = append(out, `""`...)
 			} else {
-				out = opts.field(out, []byte(opts.Null))
+				out = csvtext.AppendField(out, []byte(opts.Null), opts.Delimiter)
 			}
 		}
 		out = append(out, '\n')
@@ -111,28 +107,7 @@ func (o *Options) cell(out, text []byte, kind tcb.CellKind, t tcb.Type) []byte {
 	case kind == tcb.CellNull:
 		return out
 	case t.Optional && string(text) == o.Null, empty && len(text) == 0 && !o.EmptyText:
-		return quote(out, text)
+		return csvtext.AppendQuoted(out, text)
 	}
-	return o.field(out, text)
-}
-
-// field appends text, in quotes where it needs them.
-func (o *Options) field(out, text []byte) []byte {
-	for _, c := range text {
-		if c == o.Delimiter || c == '"' || c == '\n' || c == '\r' {
-			return quote(out, text)
-		}
-	}
-	return append(out, text...)
-}
-
-func quote(out, text []byte) []byte {
-	out = append(out, '"')
-	for _, c := range text {
-		if c == '"' {
-			out = append(out, '"')
-		}
-		out = append(out, c)
-	}
-	return append(out, '"')
+	return csvtext.AppendField(out, text, o.Delimiter)
 }

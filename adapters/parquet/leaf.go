@@ -6,6 +6,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/spilehq/spile/adapters/internal/columnar"
+	"github.com/spilehq/spile/adapters/internal/parquetfile"
 	"github.com/spilehq/spile/tcb"
 )
 
@@ -69,7 +70,7 @@ func element(c *columnar.Column) parquet.Node {
 // write hands the rows [start, end) to the encoder.
 func (l *leaf) write(ctx context.Context, w *parquet.ColumnWriter, start, end int) error {
 	c := l.column
-	b := batch{leaf: l, writer: w, values: make([]parquet.Value, 0, batchRows)}
+	b := batch{leaf: l, writer: w, values: make([]parquet.Value, 0, parquetfile.BatchRows)}
 	for i := start; i < end; i++ {
 		from, to := c.Span(i)
 		switch {
@@ -90,7 +91,7 @@ func (l *leaf) write(ctx context.Context, w *parquet.ColumnWriter, start, end in
 				}
 			}
 		}
-		if len(b.values) >= batchRows || len(b.bytes) >= batchBytes {
+		if len(b.values) >= parquetfile.BatchRows || len(b.bytes) >= parquetfile.BatchBytes {
 			if err := ctx.Err(); err != nil {
 				return err
 			}

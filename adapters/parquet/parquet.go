@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"io"
-	"reflect"
 	"runtime"
 
 	"github.com/parquet-go/parquet-go"
@@ -12,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/spilehq/spile/adapters/internal/columnar"
+	"github.com/spilehq/spile/adapters/internal/parquetfile"
 	"github.com/spilehq/spile/fault"
 	"github.com/spilehq/spile/tcb"
 )
@@ -22,17 +22,6 @@ const SchemaKey = "spile.schema"
 // DefaultRowGroupRows is how many rows a row group has at most: what DuckDB writes, near enough; readers work on row
 // groups in parallel.
 const DefaultRowGroupRows = 1 << 17
-
-const (
-	// rowGroupBytes bounds a row group, before encoding and compression: a writer holds one of them, encoded.
-	rowGroupBytes = 128 << 20
-	// batchRows and batchBytes bound what is handed to the encoder at once, so that pages keep near their size of 256 KiB.
-	batchRows  = 1024
-	batchBytes = 64 << 10
-	// dictionaryBytes is the size from which on a dictionary of strings is given up, and strings are written one by one:
-	// the limit of other writers.
-	dictionaryBytes = 1 << 20
-)
 
 // Times says how datetimes are written.
 type Times uint8
@@ -88,21 +77,16 @@ func Write(ctx context.Context, w io.Writer, rows int, columns []*tcb.Column, s 
 	if err != nil {
 		return fault.New(fault.Invalid, "parquet", "the schema").Because(err)
 	}
-	out := parquet.NewGenericWriter[any](w,
-		parquet.NewSchema("spile", newRoot(leaves)),
-		parquet.Compression(codec),
-		// Pages of version 1 are what other writers make unless they are told not to.
-		parquet.DataPageVersion(1),
-		parquet.DictionaryMaxBytes(dictionaryBytes),
-		parquet.KeyValueMetadata(SchemaKey, string(text)),
-		// The library would write its version, as far as the program knows it.
-		parquet.CreatedBy("spile", "1", "parquet-go"),
-	)
+	fields := make([]parquetfile.Column, len(leaves))
+	for i, l := range leaves {
+		fields[i] = parquetfile.Column{Name: l.column.Field.Name, Node: l.node}
+	}
+	out := parquetfile.NewWriter(w, fields, codec, SchemaKey, string(text))
 	most := o.RowGroupRows
 	if most <= 0 {
 		most = DefaultRowGroupRows
 	}
-	for start, end := range columnar.Batches(exported, most, rowGroupBytes) {
+	for start, end := range columnar.Batches(exported, most, parquetfile.RowGroupBytes) {
 		if err := writeGroup(ctx, out, leaves, start, end); err != nil {
 			return failed(err)
 		}
@@ -148,27 +132,3 @@ func writeGroup(ctx context.Context, out *parquet.GenericWriter[any], leaves []l
 	}
 	return out.Flush()
 }
-
-// root is the schema as parquet-go wants it: a group whose fields keep their order, which those of [parquet.Group] do not.
-type root struct {
-	parquet.Group
-	fields []parquet.Field
-}
-
-func newRoot(leaves []leaf) *root {
-	r := &root{Group: make(parquet.Group, len(leaves)), fields: make([]parquet.Field, len(leaves))}
-	at := make(map[string]int, len(leaves))
-	for i, l := range leaves {
-		r.Group[l.column.Field.Name] = l.node
-		at[l.column.Field.Name] = i
-	}
-	for _, f := range r.Group.Fields() {
-		r.fields[at[f.Name()]] = f
-	}
-	return r
-}
-
-func (r *root) Fields() []parquet.Field { return r.fields }
-
-// GoType would make a struct of the names, of which not all are names of Go; nothing asks for the rows as Go values.
-func (r *root) GoType() reflect.Type { return reflect.TypeFor[struct{}]() }

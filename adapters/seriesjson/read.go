@@ -45,11 +45,29 @@ func Records(ctx context.Context, in io.Reader, name string, tags []series.Tag) 
 	}
 }
 
+// Labels goes through a text, and returns the names of its labels in the order in which they are first seen.
+func Labels(ctx context.Context, in io.Reader, name string) ([]string, error) {
+	l := &lines{r: bufio.NewReaderSize(in, 1<<16), name: name, tags: make(map[string]string), learn: true}
+	for n := 1; ; n++ {
+		if n&0xfff == 0 && ctx.Err() != nil {
+			return nil, fault.New(nil, "seriesjson", "").In(name).Because(ctx.Err())
+		}
+		if _, err := l.record(); err == io.EOF {
+			return l.learnt, nil
+		} else if err != nil {
+			return nil, err
+		}
+	}
+}
+
 // lines reads the records of a text.
 type lines struct {
 	r    *bufio.Reader
 	name string
 	tags map[string]string // the same text: a name that many records have is kept once
+
+	learn  bool // a label that is no tag becomes one
+	learnt []string
 
 	line   int   // of the record, from 1
 	offset int64 // of its first byte
@@ -215,7 +233,10 @@ func (l *lines) readLabels() error {
 			return err
 		}
 		name, ok := l.tags[string(key)]
-		if !ok {
+		if !ok && l.learn {
+			name = string(key)
+			l.tags[name], l.learnt = name, append(l.learnt, name)
+		} else if !ok {
 			return invalid("the label %s is no tag of the artifact", clip(key))
 		}
 		switch k := l.dec.PeekKind(); k {

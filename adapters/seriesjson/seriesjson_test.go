@@ -27,6 +27,16 @@ func Example() {
 	// Output: {"table_id":1025,"tsid":18446744073709551615,"row_count":3,"labels":{"host":"web-1"}}
 }
 
+func ExampleLabels() {
+	text := `{"table_id":1,"tsid":2,"row_count":3,"labels":{"host":"web-1"}}
+{"table_id":1,"tsid":3,"row_count":3,"labels":{"zone":null,"host":"web-2"}}`
+	fmt.Println(seriesjson.Labels(context.Background(), strings.NewReader(text), "in"))
+	fmt.Println(seriesjson.Labels(context.Background(), strings.NewReader(text[:90]), "in"))
+	// Output:
+	// [host zone] <nil>
+	// [] seriesjson: in: line 2: the line ends inside the series: a series is an object on one line (offset 0x5a)
+}
+
 func TestRecordsRefused(t *testing.T) {
 	good := `{"table_id":1,"tsid":2,"row_count":3,"labels":{"a\"b":"é\n"}}` + "\n\n"
 	for text, want := range map[string]string{

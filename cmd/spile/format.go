@@ -162,7 +162,7 @@ var foreigners = []struct{ start, text string }{
 	{"\xfd7zXZ\x00", "compressed by xz; xz -dc FILE | spile VERB - reads it"},
 	{"BZh", "compressed by bzip2; bzip2 -dc FILE | spile VERB - reads it"},
 	{"PK\x03\x04", "a zip archive; unzip -p FILE NAME | spile VERB - reads a file in it, and spile table build an XLSX workbook"},
-	{"PAR1", "a Parquet file, which spile writes and does not read"},
+	{"PAR1", "a Parquet file; spile series build makes an artifact of one that lists series"},
 	{"ARROW1", "an Arrow file, which spile writes and does not read"},
 }
 

@@ -35,6 +35,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("VECTORS", vectors)
 			env.Setenv("TABLES", filepath.Join(vectors, "../tcb"))
 			env.Setenv("SERIES", filepath.Join(vectors, "../series"))
+			env.Setenv("BLOCK", filepath.Join(vectors, "../../adapters/promtsdb/testdata/block"))
 			env.Setenv("GOTRACEBACK", "all")
 			server := rangetest.Start()
 			env.Defer(server.Close)

@@ -52,3 +52,39 @@ func TestBuildInterrupted(t *testing.T) {
 	}
 	p.interrupt(t, os.Interrupt, dir)
 }
+
+// An export that is interrupted while it writes leaves no file.
+func TestExportInterrupted(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("no such signals")
+	}
+	in := t.TempDir()
+	meta := `{"format":"columnar-series","version":1,"region_id":1,"generation":"6f1c1f5e-3b0a-4c52-9d6e-0a1b2c3d4e5f","tags":[{"column_id":5,"name":"host"}],
+		"coverage":{"file_size":0,"index_uuid":"6f1c1f5e-3b0a-4c52-9d6e-0a1b2c3d4e5f"}}`
+	if err := os.WriteFile(filepath.Join(in, "meta.json"), []byte(meta), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	text := []byte("__table_id,__tsid,__series_row_count,host\n")
+	for i := range 400_000 {
+		text = fmt.Appendf(text, "1,%d,1,web-%d\n", i, i)
+	}
+	if err := os.WriteFile(filepath.Join(in, "records.csv"), text, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if out, errs, status := command(t, "series", "build", "--meta", filepath.Join(in, "meta.json"), filepath.Join(in, "records.csv"), "-o", in); status != 0 {
+		t.Fatal(out, errs)
+	}
+	for _, format := range []string{"parquet", "arrow"} { // the slow ones
+		dir := t.TempDir()
+		p := start(t, nil, "series", "export", "--stats", filepath.Join(in, "1/series/6f1c1f5e-3b0a-4c52-9d6e-0a1b2c3d4e5f"), "-o", filepath.Join(dir, "out."+format))
+		for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+			if entries, _ := os.ReadDir(dir); len(entries) > 0 { // it has begun
+				break
+			}
+			if time.Now().After(end) {
+				t.Fatal("no output in a minute")
+			}
+		}
+		p.interrupt(t, os.Interrupt, dir)
+	}
+}

@@ -110,6 +110,10 @@ func readTableNames(path string) (map[uint32]string, error) {
 			line, _ := r.FieldPos(0)
 			return nil, fault.New(fault.Invalid, "", "%q is no table id", record[0]).In(path).On(fmt.Sprintf("line %d", line))
 		}
+		if other, twice := names[uint32(id)]; twice {
+			line, _ := r.FieldPos(0)
+			return nil, fault.New(fault.Invalid, "", "table %d is %q and %q", id, other, record[1]).In(path).On(fmt.Sprintf("line %d", line))
+		}
 		names[uint32(id)] = record[1]
 	}
 }

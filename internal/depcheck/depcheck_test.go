@@ -36,17 +36,22 @@ var allowed = map[string][]string{
 	"tcb":              {"source", "value", "internal/wire", "golang.org/x/crypto"},
 	"series":           {"source", "value", "internal/wire", "github.com/cespare/xxhash/v2", "github.com/klauspost/compress"},
 
-	"internal/tabletest": {"tcb"},
-	"internal/rangetest": {},
-	"internal/toxic":     {},
+	"internal/rangetest":  {},
+	"internal/toxic":      {},
+	"internal/tabletest":  {"tcb"},
+	"internal/seriestest": {"series"},
 
 	"adapters/jq":                {"msglc", "github.com/itchyny/gojq", "github.com/itchyny/timefmt-go"},
 	"adapters/internal/columnar": {"tcb"},
-	"adapters/parquet": {
-		"adapters/internal/columnar", "github.com/parquet-go/parquet-go", "github.com/parquet-go/bitpack",
+	// The forms of files that tables and series have in common.
+	"adapters/internal/csvtext": {"fault"},
+	"adapters/internal/parquetfile": {
+		"github.com/parquet-go/parquet-go", "github.com/parquet-go/bitpack",
 		"github.com/parquet-go/jsonlite", "github.com/andybalholm/brotli", "github.com/google/uuid",
 		"github.com/klauspost/compress", "github.com/pierrec/lz4/v4", "github.com/twpayne/go-geom", "google.golang.org/protobuf",
+		"golang.org/x/sys",
 	},
+	"adapters/parquet": {"adapters/internal/columnar", "adapters/internal/parquetfile"},
 	// Only arrow, array and ipc of arrow-go, and what these import: pqarrow, flight and compute bring gRPC and more.
 	"adapters/arrowipc": {
 		"adapters/internal/columnar", "golang.org/x/exp", "github.com/apache/arrow-go/v18", "github.com/goccy/go-json",
@@ -55,7 +60,7 @@ var allowed = map[string][]string{
 	},
 
 	"adapters/tabular":  {"tcb"},
-	"adapters/csvtable": {"adapters/tabular"},
+	"adapters/csvtable": {"adapters/tabular", "adapters/internal/csvtext"},
 	"adapters/jsonrows": {"adapters/tabular", "github.com/go-json-experiment/json"},
 	"adapters/xlsx":     {"adapters/tabular", "github.com/xuri/nfp"},
 
@@ -66,8 +71,22 @@ var allowed = map[string][]string{
 		"github.com/grafana/regexp", "github.com/munnerz/goautoneg", "go.uber.org/atomic", "golang.org/x/text", "google.golang.org/protobuf",
 	},
 	// The metrics of a server, by the library of Prometheus, which its parser links anyhow.
-	"adapters/promapi":    {"adapters/promql"},
-	"adapters/seriesjson": {"series", "github.com/go-json-experiment/json"},
+	"adapters/promapi":       {"adapters/promql"},
+	"adapters/seriesjson":    {"series", "github.com/go-json-experiment/json"},
+	"adapters/seriescsv":     {"series", "adapters/internal/csvtext"},
+	"adapters/seriesparquet": {"series", "adapters/internal/parquetfile"},
+	"adapters/seriesarrow": {
+		"series", "golang.org/x/exp", "github.com/apache/arrow-go/v18", "github.com/goccy/go-json",
+		"github.com/google/flatbuffers", "github.com/klauspost/cpuid/v2", "github.com/pierrec/lz4/v4", "github.com/zeebo/xxh3",
+	},
+	// Of the time series database of Prometheus index, chunks and chunkenc alone: the package tsdb brings the clients of
+	// three clouds. Most of this the parser of selectors needs as well.
+	"adapters/promtsdb": {
+		"series", "github.com/prometheus/prometheus", "github.com/prometheus/common", "github.com/prometheus/client_golang",
+		"github.com/prometheus/client_model", "github.com/prometheus/procfs", "github.com/beorn7/perks", "github.com/dennwc/varint",
+		"github.com/grafana/regexp", "github.com/munnerz/goautoneg", "go.uber.org/atomic", "golang.org/x/text", "google.golang.org/protobuf",
+		"github.com/bboreham/go-loser", "golang.org/x/exp",
+	},
 
 	"adapters/internal/store":     {"source/remote"},
 	"adapters/internal/storetest": {"source/remote"},
@@ -95,6 +114,7 @@ var allowed = map[string][]string{
 		"adapters/jq", "adapters/seriesjson", "adapters/promapi", "adapters/promql", "adapters/csvtable", "adapters/jsonrows", "adapters/xlsx", "adapters/parquet", "adapters/arrowipc",
 		// Patterns of files and of objects of stores.
 		"github.com/bmatcuk/doublestar/v4",
+		"adapters/jq", "adapters/seriesjson", "adapters/seriescsv", "adapters/seriesparquet", "adapters/seriesarrow", "adapters/promtsdb", "adapters/promql", "adapters/csvtable", "adapters/jsonrows", "adapters/xlsx", "adapters/parquet", "adapters/arrowipc",
 		// The command line, and the man pages that are made from it.
 		"github.com/spf13/cobra", "github.com/spf13/pflag", "github.com/cpuguy83/go-md2man/v2",
 		"github.com/russross/blackfriday/v2", "go.yaml.in/yaml/v3",

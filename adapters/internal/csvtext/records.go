@@ -1,4 +1,4 @@
-package csvtable
+package csvtext
 
 import (
 	"bufio"
@@ -15,15 +15,16 @@ const maxRecord = 64 << 20
 // maxFields is the most fields of a record, for the same reason.
 const maxFields = 1 << 20
 
-// field is a field of a record: text[start:end].
-type field struct {
-	start, end int
-	line       int // where it starts, from 1
-	quoted     bool
+// Field is a field of a record: Text[Start:End].
+type Field struct {
+	Start, End int
+	Line       int // where it starts, from 1
+	Quoted     bool
 }
 
-// records takes a file apart. It reads ahead no more than its buffer.
-type records struct {
+// Records takes a file apart. It reads ahead no more than its buffer.
+type Records struct {
+	pkg   string // that errors name
 	r     io.Reader
 	buf   []byte
 	at    int // the next byte of buf
@@ -31,14 +32,16 @@ type records struct {
 	line  int // of the next byte, from 1
 	comma byte
 
-	text   []byte // of the record, without quotes
-	fields []field
-	start  int // the line where the record starts
+	// The record that Next has read.
+	Text   []byte // of all fields, without quotes
+	Fields []Field
+	Start  int // the line where it starts
 }
 
-// newRecords reads until the header is whole, if it is not too long, and finds the delimiter.
-func newRecords(r io.Reader, delimiter byte, line int) (*records, error) {
-	s := &records{r: r, buf: make([]byte, 0, 1<<17), line: line, comma: delimiter}
+// NewRecords reads until the header is whole, if it is not too long, and finds the delimiter, unless it is given. line is the
+// number of the first line.
+func NewRecords(pkg string, r io.Reader, delimiter byte, line int) (*Records, error) {
+	s := &Records{pkg: pkg, r: r, buf: make([]byte, 0, 1<<17), line: line, comma: delimiter}
 	for s.err == nil && len(s.buf) < cap(s.buf) {
 		s.read()
 	}
@@ -69,13 +72,13 @@ header:
 	case 1:
 		s.comma = found[0]
 	default:
-		return nil, fault.New(fault.Invalid, "csvtable", "the header has %q and %q outside quotes: which is the delimiter must be declared", found[0], found[1])
+		return nil, fault.New(fault.Invalid, pkg, "the header has %q and %q outside quotes: which is the delimiter must be declared", found[0], found[1])
 	}
 	return s, nil
 }
 
-// behindLines passes n lines, whatever is in them.
-func behindLines(r io.Reader, n int) (io.Reader, error) {
+// BehindLines passes n lines, whatever is in them.
+func BehindLines(pkg string, r io.Reader, n int) (io.Reader, error) {
 	if n < 1 {
 		return r, nil
 	}
@@ -88,16 +91,16 @@ func behindLines(r io.Reader, n int) (io.Reader, error) {
 		case err == io.EOF:
 			return br, nil
 		case err != bufio.ErrBufferFull:
-			return nil, fault.New(nil, "csvtable", "").Because(err)
+			return nil, fault.New(nil, pkg, "").Because(err)
 		}
 	}
 	return br, nil
 }
 
 // sepLine passes a first line "sep=;", which spreadsheets write and read.
-func (s *records) sepLine() byte {
+func (s *Records) sepLine() byte {
 	line, _, ok := bytes.Cut(s.buf, []byte("\n"))
-	if text := bytes.TrimSuffix(line, []byte("\r")); ok && len(text) == 5 && string(text[:4]) == "sep=" && isDelimiter(text[4]) {
+	if text := bytes.TrimSuffix(line, []byte("\r")); ok && len(text) == 5 && string(text[:4]) == "sep=" && IsDelimiter(text[4]) {
 		s.at = len(line) + 1
 		s.line++
 		return text[4]
@@ -105,13 +108,14 @@ func (s *records) sepLine() byte {
 	return 0
 }
 
-func isDelimiter(c byte) bool {
+// IsDelimiter reports whether a character can stand between fields: it stands in no number or word.
+func IsDelimiter(c byte) bool {
 	return c == '\t' || c > ' ' && c < 0x7f && c != '"' && c != '\\' && c != '-' && c != '.' &&
 		(c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z')
 }
 
 // read fills the buffer up.
-func (s *records) read() {
+func (s *Records) read() {
 	for range 100 {
 		n, err := s.r.Read(s.buf[len(s.buf):cap(s.buf)])
 		s.buf = s.buf[:len(s.buf)+n]
@@ -124,7 +128,7 @@ func (s *records) read() {
 }
 
 // more reports whether there is a next byte.
-func (s *records) more() bool {
+func (s *Records) more() bool {
 	for s.at == len(s.buf) {
 		if s.err != nil {
 			return false
@@ -135,18 +139,18 @@ func (s *records) more() bool {
 	return true
 }
 
-// next reads a record. After an error of class [fault.Invalid] the next record can be read; io.EOF is the end.
-func (s *records) next() error {
-	s.text, s.fields, s.start = s.text[:0], s.fields[:0], s.line
+// Next reads a record. After an error of class [fault.Invalid] the next record can be read; io.EOF is the end.
+func (s *Records) Next() error {
+	s.Text, s.Fields, s.Start = s.Text[:0], s.Fields[:0], s.line
 	if !s.more() {
 		return s.end()
 	}
 	for {
-		f := field{start: len(s.text), line: s.line}
+		f := Field{Start: len(s.Text), Line: s.line}
 		var last bool
 		var err error
 		if s.more() && s.buf[s.at] == '"' {
-			f.quoted = true
+			f.Quoted = true
 			last, err = s.quotedField()
 		} else {
 			last, err = s.plainField()
@@ -154,11 +158,11 @@ func (s *records) next() error {
 		if err != nil {
 			return err
 		}
-		f.end = len(s.text)
-		if len(s.fields) == maxFields {
-			return fault.New(fault.Limit, "csvtable", "a record of more than %d fields", maxFields)
+		f.End = len(s.Text)
+		if len(s.Fields) == maxFields {
+			return fault.New(fault.Limit, s.pkg, "a record of more than %d fields", maxFields)
 		}
-		s.fields = append(s.fields, f)
+		s.Fields = append(s.Fields, f)
 		if last {
 			if s.err != nil && s.err != io.EOF && s.at == len(s.buf) {
 				return s.end()
@@ -169,24 +173,24 @@ func (s *records) next() error {
 }
 
 // end is why there is no more.
-func (s *records) end() error {
+func (s *Records) end() error {
 	if _, ok := s.err.(*fault.Error); ok || s.err == io.EOF {
 		return s.err
 	}
-	return fault.New(nil, "csvtable", "").Because(s.err)
+	return fault.New(nil, s.pkg, "").Because(s.err)
 }
 
 // plainField reads a field up to its end, and reports whether it is the last of the record.
-func (s *records) plainField() (last bool, err error) {
+func (s *Records) plainField() (last bool, err error) {
 	for s.more() {
 		p := s.buf[s.at:]
 		i := 0
 		for i < len(p) && p[i] != s.comma && p[i] != '\n' && p[i] != '\r' && p[i] != '"' {
 			i++
 		}
-		s.text = append(s.text, p[:i]...)
+		s.Text = append(s.Text, p[:i]...)
 		s.at += i
-		if len(s.text) > maxRecord {
+		if len(s.Text) > maxRecord {
 			return false, s.tooLong()
 		}
 		if i == len(p) {
@@ -205,7 +209,7 @@ func (s *records) plainField() (last bool, err error) {
 }
 
 // lineEnd passes LF or CRLF.
-func (s *records) lineEnd(otherwise string) error {
+func (s *Records) lineEnd(otherwise string) error {
 	if s.buf[s.at] == '\r' {
 		s.at++
 		if !s.more() || s.buf[s.at] != '\n' {
@@ -221,7 +225,7 @@ func (s *records) lineEnd(otherwise string) error {
 }
 
 // quotedField reads a field that starts with a quote.
-func (s *records) quotedField() (last bool, err error) {
+func (s *Records) quotedField() (last bool, err error) {
 	open := s.line
 	s.at++
 	for s.more() {
@@ -231,9 +235,9 @@ func (s *records) quotedField() (last bool, err error) {
 			i = len(p)
 		}
 		s.line += bytes.Count(p[:i], []byte("\n"))
-		s.text = append(s.text, p[:i]...)
+		s.Text = append(s.Text, p[:i]...)
 		s.at += i
-		if len(s.text) > maxRecord {
+		if len(s.Text) > maxRecord {
 			return false, s.tooLong()
 		}
 		if i == len(p) {
@@ -245,7 +249,7 @@ func (s *records) quotedField() (last bool, err error) {
 		}
 		switch s.buf[s.at] {
 		case '"':
-			s.text = append(s.text, '"')
+			s.Text = append(s.Text, '"')
 			s.at++
 		case s.comma:
 			s.at++
@@ -259,17 +263,17 @@ func (s *records) quotedField() (last bool, err error) {
 	if s.err != io.EOF {
 		return false, s.end()
 	}
-	s.start = open
-	return false, fault.New(fault.Invalid, "csvtable", "the quote that opens a field is never closed")
+	s.Start = open
+	return false, fault.New(fault.Invalid, s.pkg, "the quote that opens a field is never closed")
 }
 
-func (s *records) tooLong() error {
-	return fault.New(fault.Limit, "csvtable", "a record of more than %d bytes", maxRecord)
+func (s *Records) tooLong() error {
+	return fault.New(fault.Limit, s.pkg, "a record of more than %d bytes", maxRecord)
 }
 
 // skip passes the rest of the line and returns an error about it.
-func (s *records) skip(format string) error {
-	s.start = s.line
+func (s *Records) skip(format string) error {
+	s.Start = s.line
 	for s.more() {
 		if i := bytes.IndexByte(s.buf[s.at:], '\n'); i >= 0 {
 			s.at += i + 1
@@ -278,20 +282,54 @@ func (s *records) skip(format string) error {
 		}
 		s.at = len(s.buf)
 	}
-	return fault.New(fault.Invalid, "csvtable", "%s", format)
+	return fault.New(fault.Invalid, s.pkg, "%s", format)
 }
 
-// blank reports whether the record is a line without a byte.
-func (s *records) blank() bool {
-	return len(s.fields) == 1 && !s.fields[0].quoted && len(s.text) == 0
+// Blank reports whether the record is a line without a byte.
+func (s *Records) Blank() bool {
+	return len(s.Fields) == 1 && !s.Fields[0].Quoted && len(s.Text) == 0
 }
 
-// valid reports whether all fields are UTF-8.
-func (s *records) valid() bool {
-	for _, f := range s.fields { // whose texts stand side by side, and could make a character together
-		if f.start < len(s.text) && !utf8.RuneStart(s.text[f.start]) {
+// Valid reports whether all fields are UTF-8.
+func (s *Records) Valid() bool {
+	for _, f := range s.Fields { // whose texts stand side by side, and could make a character together
+		if f.Start < len(s.Text) && !utf8.RuneStart(s.Text[f.Start]) {
 			return false
 		}
 	}
-	return utf8.Valid(s.text)
+	return utf8.Valid(s.Text)
+}
+
+// Readable reports whether an error was one of the text, after which there is more, and not one of the source.
+func (s *Records) Readable() bool { return s.err == nil || s.err == io.EOF }
+
+// AppendField appends text, in quotes where it needs them.
+func AppendField(out, text []byte, delimiter byte) []byte {
+	for _, c := range text {
+		if c == delimiter || c == '"' || c == '\n' || c == '\r' {
+			return AppendQuoted(out, text)
+		}
+	}
+	return append(out, text...)
+}
+
+// AppendName appends a name of a header, quoted where a reader would see another delimiter, a byte order mark or a line
+// "sep=;" in it.
+func AppendName(out, name []byte, delimiter byte) []byte {
+	if len(name) == 0 || bytes.ContainsAny(name, ",;\t\ufeff=\\") {
+		return AppendQuoted(out, name)
+	}
+	return AppendField(out, name, delimiter)
+}
+
+// AppendQuoted appends text in quotes.
+func AppendQuoted(out, text []byte) []byte {
+	out = append(out, '"')
+	for _, c := range text {
+		if c == '"' {
+			out = append(out, '"')
+		}
+		out = append(out, c)
+	}
+	return append(out, '"')
 }

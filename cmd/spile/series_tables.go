@@ -1,0 +1,77 @@
+package main
+
+import (
+	"context"
+	"encoding/csv"
+	"maps"
+	"math"
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"github.com/spilehq/spile/fault"
+	"github.com/spilehq/spile/series"
+	"github.com/spilehq/spile/source"
+)
+
+// readTables finds the tables of the metrics of a block: those that a file gives them, and, where assign says so, for the
+// others numbers above these, in the order of the names.
+func (in *seriesInput) readTables(ctx context.Context, path string, assign bool) error {
+	in.tables = make(map[string]uint32)
+	next := uint64(1)
+	if path != "" {
+		byID, err := readTableNames(path)
+		if err != nil {
+			return err
+		}
+		for _, id := range slices.Sorted(maps.Keys(byID)) {
+			name := byID[id]
+			if other, twice := in.tables[name]; twice {
+				return fault.New(fault.Invalid, "", "the metric %q has the tables %d and %d", name, other, id).In(path)
+			}
+			in.tables[name] = id
+			next = uint64(id) + 1
+		}
+	}
+	if !assign {
+		return nil
+	}
+	_, metrics, err := in.block.Names(ctx)
+	if err != nil {
+		return err
+	}
+	for _, name := range metrics {
+		if _, ok := in.tables[name]; ok {
+			continue
+		}
+		if next > math.MaxUint32 {
+			return fault.New(fault.Limit, "", "the metric %q would have the table %d, and tables are numbers of 32 bits", name, next).In(in.name)
+		}
+		in.tables[name] = uint32(next)
+		next++
+	}
+	return nil
+}
+
+// writeTables writes the tables of the metrics beside the folder of an artifact, as --tables reads them.
+func (in *seriesInput) writeTables(target *series.FolderTarget) error {
+	f, err := source.CreateAtomic(filepath.Clean(target.Dir()) + ".tables.csv")
+	if err != nil {
+		return err
+	}
+	defer f.Abort()
+	names := make(map[uint32]string, len(in.tables))
+	for name, id := range in.tables {
+		names[id] = name
+	}
+	w := csv.NewWriter(f)
+	w.Write([]string{"table_id", "name"})
+	for _, id := range slices.Sorted(maps.Keys(names)) {
+		w.Write([]string{strconv.FormatUint(uint64(id), 10), names[id]})
+	}
+	w.Flush()
+	if err := w.Error(); err != nil { // of any write
+		return err
+	}
+	return f.Commit()
+}
