@@ -65,8 +65,9 @@ func (e *env) open(ctx context.Context, arg string, f *sourceFlags) (*document, 
 
 // openToPrint opens a document whose values are printed by the flags of out.
 func (e *env) openToPrint(ctx context.Context, arg string, f *sourceFlags, out *jsonFlags) (*document, error) {
-	f.lossless, f.keepDup, f.invalidUTF8 = out.Lossless, out.Dup != value.DupError, out.InvalidUTF8
-	return e.open(ctx, arg, f)
+	own := *f // f may be shared with documents that are opened at the same time
+	own.lossless, own.keepDup, own.invalidUTF8 = out.Lossless, out.Dup != value.DupError, out.InvalidUTF8
+	return e.open(ctx, arg, &own)
 }
 
 func openDocument(ctx context.Context, obj source.Object, e *env, f *sourceFlags) (*document, error) {
