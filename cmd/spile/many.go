@@ -53,19 +53,38 @@ func (f *jsonFlags) printed() printedAs {
 	return asLines
 }
 
-// forEach runs a verb for what a FILE argument names: one file, or every object that a pattern matches.
-func (e *env) forEach(ctx context.Context, arg string, as printedAs, do func(e *env, file string) error) error {
-	if !isPattern(arg) {
+// forEach runs a verb for what a FILE argument names: one file, every object that a pattern matches, or, for verbs that read
+// these, every artifact below a folder.
+func (e *env) forEach(ctx context.Context, arg string, in *sourceFlags, as printedAs, do func(e *env, file string) error) error {
+	strict := in.artifacts != nil && in.artifacts.strict
+	if isPattern(arg) {
+		return e.eachOf(ctx, e.matches(ctx, arg), as, strict, do)
+	}
+	if in.artifacts == nil {
 		return do(e, arg)
 	}
-	return e.eachOf(ctx, e.matches(ctx, arg), as, do)
+	names, many, err := e.artifactsOf(ctx, arg, in)
+	if err != nil {
+		return err
+	}
+	if !many {
+		return do(e, arg)
+	}
+	return e.eachOf(ctx, func(yield func(string, error) bool) {
+		for _, name := range names {
+			if !yield(name, nil) {
+				return
+			}
+		}
+	}, as, strict, do)
 }
 
 // with is the arguments FILE [PATH] with another file.
 func with(file string, args []string) []string { return append([]string{file}, args[1:]...) }
 
-// eachOf runs a verb for objects, some of them at a time, and prints what it prints in the order of the objects.
-func (e *env) eachOf(ctx context.Context, names iter.Seq2[string, error], as printedAs, do func(e *env, file string) error) error {
+// eachOf runs a verb for objects, some of them at a time, and prints what it prints in the order of the objects. A bad one is
+// named and passed, unless strict.
+func (e *env) eachOf(ctx context.Context, names iter.Seq2[string, error], as printedAs, strict bool, do func(e *env, file string) error) error {
 	defer e.progress(ctx, "read")()
 	if as == asDocument {
 		e.out.WriteByte('[')
@@ -73,7 +92,7 @@ func (e *env) eachOf(ctx context.Context, names iter.Seq2[string, error], as pri
 	good, bad := 0, 0
 	var failed error
 	err := e.sideBySide(ctx, names, do, func(r *oneOf) error {
-		if wrong := (usageError{}); errors.As(r.err, &wrong) || ctx.Err() != nil { // the same for each of them
+		if wrong := (usageError{}); errors.As(r.err, &wrong) || ctx.Err() != nil || r.err != nil && strict { // the same for each of them
 			return r.err
 		}
 		if r.err == nil || as != asDocument && r.out.whole > 0 { // a document that has ended too early is none

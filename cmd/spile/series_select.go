@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"math"
 	"os"
 	"slices"
@@ -29,6 +30,7 @@ type selectFlags struct {
 	limit         int64
 	explain       bool
 	ignoreUnknown bool
+	keepFirst     bool // of a verb that merges
 }
 
 func (f *selectFlags) add(flags *pflag.FlagSet) {
@@ -161,7 +163,10 @@ In mode prom, as in Prometheus, a label that is missing is the empty string, and
 mode native no matcher selects a label that is missing.
 
 What the statistics of a block decide is not read, and of the rest the labels of the matchers first. --count prints the
-number of series, and reads no labels that it does not need.`,
+number of series, and reads no labels that it does not need.
+
+` + folderHelp + ` A series that
+several artifacts of a region have is printed once, as series merge makes it: its rows add up, and its labels must be equal.`,
 		Example: exampleMeta + `
   echo '{"table_id":1025,"tsid":10,"row_count":3,"labels":{"host":"web-1"}}' | spile series build --meta meta.json - -o out
   spile series select out/1/series/6f1c1f5e-3b0a-4c52-9d6e-0a1b2c3d4e5f '{host=~"web.*"}'`,
@@ -175,6 +180,13 @@ number of series, and reads no labels that it does not need.`,
 			if cmd.Flags().Changed("columns") {
 				q.Columns = columns
 			}
+			names, many, err := e.artifactsOf(cmd.Context(), args[0], &in)
+			if err != nil {
+				return err
+			}
+			if many {
+				return e.newMany(&in, names).selectMany(cmd.Context(), q, &f, count)
+			}
 			return e.withArtifact(cmd.Context(), args[0], &in, func(a *artifact) error {
 				return e.selectSeries(cmd.Context(), a, q, &f, count)
 			})
@@ -183,7 +195,9 @@ number of series, and reads no labels that it does not need.`,
 	in.add(cmd.Flags())
 	in.addArtifacts()
 	in.artifacts.once = true
+	in.addStrict(cmd.Flags())
 	f.add(cmd.Flags())
+	cmd.Flags().BoolVar(&f.keepFirst, "keep-first", false, "of many artifacts, where labels differ, keep those of the earliest bucket")
 	cmd.Flags().StringSliceVar(&columns, "columns", nil, "the `LABELS` that are printed, separated by commas (all)")
 	cmd.Flags().BoolVar(&count, "count", false, "print how many there are")
 	return cmd
@@ -199,8 +213,17 @@ func (e *env) selectSeries(ctx context.Context, a *artifact, q *series.Query, f 
 		e.explained(a.Name(), f, q)
 		return nil
 	}
+	if err := e.printRecords(a.Select(ctx, q)); err != nil {
+		return err
+	}
+	e.explained(a.Name(), f, q)
+	return nil
+}
+
+// printRecords prints series, a line each.
+func (e *env) printRecords(records iter.Seq2[series.Record, error]) error {
 	var line []byte
-	for r, err := range a.Select(ctx, q) {
+	for r, err := range records {
 		if err != nil {
 			return err
 		}
@@ -212,7 +235,6 @@ func (e *env) selectSeries(ctx context.Context, a *artifact, q *series.Query, f 
 			return err
 		}
 	}
-	e.explained(a.Name(), f, q)
 	return nil
 }
 
@@ -225,7 +247,9 @@ func newSeriesLabels(e *env) *cobra.Command {
 		Use:   "labels DIR [flags]",
 		Short: "Print the names of the labels",
 		Long: `Labels prints the names of the labels that series of an artifact have, in the order of its manifest: all of them, or
-those of the series that --match selects. Without --match no value is read.`,
+those of the series that --match selects. Without --match no value is read.
+
+` + folderHelp,
 		Example: exampleMeta + `
   echo '{"table_id":1025,"tsid":10,"row_count":3,"labels":{"host":"web-1"}}' | spile series build --meta meta.json - -o out
   spile series labels out/1/series/6f1c1f5e-3b0a-4c52-9d6e-0a1b2c3d4e5f`,
@@ -236,21 +260,17 @@ those of the series that --match selects. Without --match no value is read.`,
 			if err != nil {
 				return err
 			}
-			return e.withArtifact(cmd.Context(), args[0], &in, func(a *artifact) error {
-				q.Limit = 0
-				names, err := a.LabelNames(cmd.Context(), q)
-				if err != nil {
-					return err
-				}
-				if f.limit > 0 && int64(len(names)) > f.limit {
-					names, q.Explain.Truncated = names[:f.limit], true
-				}
-				return e.printNames(a, names, &f, q, &out)
+			q.Limit = 0
+			return e.printNames(cmd.Context(), args[0], &in, &f, q, &out, func(ctx context.Context, a *artifact) (names []string, err error) {
+				return a.LabelNames(ctx, q)
+			}, func(ctx context.Context, m *manyArtifacts) ([]string, error) {
+				return m.labelNames(ctx, q, &f)
 			})
 		},
 	}
 	in.add(cmd.Flags())
 	in.addArtifacts()
+	in.addStrict(cmd.Flags())
 	f.add(cmd.Flags())
 	out.add(cmd.Flags())
 	cmd.Flags().StringVar(&match, "match", "", "the `SELECTOR` of the series that count (all)")
@@ -267,7 +287,9 @@ func newSeriesValues(e *env) *cobra.Command {
 		Short: "Print the values of a label",
 		Long: `Values prints the distinct values of a label, sorted: of all series of an artifact, or of those that --match selects.
 They come from the dictionaries of blocks; where a block has one value, from its description. A value with a line break is
-printed with an escape; --json prints values exactly.`,
+printed with an escape; --json prints values exactly.
+
+` + folderHelp,
 		Example: exampleMeta + `
   echo '{"table_id":1025,"tsid":10,"row_count":3,"labels":{"host":"web-1"}}' | spile series build --meta meta.json - -o out
   spile series values out/1/series/6f1c1f5e-3b0a-4c52-9d6e-0a1b2c3d4e5f host`,
@@ -278,36 +300,61 @@ printed with an escape; --json prints values exactly.`,
 			if err != nil {
 				return err
 			}
-			return e.withArtifact(cmd.Context(), args[0], &in, func(a *artifact) error {
-				values, err := a.LabelValues(cmd.Context(), args[1], q)
-				if err != nil {
-					return err
-				}
-				return e.printNames(a, values, &f, q, &out)
+			return e.printNames(cmd.Context(), args[0], &in, &f, q, &out, func(ctx context.Context, a *artifact) ([]string, error) {
+				return a.LabelValues(ctx, args[1], q)
+			}, func(ctx context.Context, m *manyArtifacts) ([]string, error) {
+				return m.labelValues(ctx, args[1], q, &f)
 			})
 		},
 	}
 	in.add(cmd.Flags())
 	in.addArtifacts()
+	in.addStrict(cmd.Flags())
 	f.add(cmd.Flags())
 	out.add(cmd.Flags())
 	cmd.Flags().StringVar(&match, "match", "", "the `SELECTOR` of the series that count (all)")
 	return cmd
 }
 
-// printNames prints a list, a line each.
-func (e *env) printNames(a *artifact, names []string, f *selectFlags, q *series.Query, out *tableFlags) error {
-	if out.asJSON() {
-		if err := e.printJSON(append([]string{}, names...), out); err != nil {
+// printNames prints the list that one artifact gives, or many, a line each.
+func (e *env) printNames(ctx context.Context, file string, in *sourceFlags, f *selectFlags, q *series.Query, out *tableFlags, ofOne func(context.Context, *artifact) ([]string, error), ofMany func(context.Context, *manyArtifacts) ([]string, error)) error {
+	print := func(name string, list []string) error {
+		if f.limit > 0 && int64(len(list)) > f.limit {
+			list, q.Explain.Truncated = list[:f.limit], true
+		}
+		if out.asJSON() {
+			if err := e.printJSON(append([]string{}, list...), out); err != nil {
+				return err
+			}
+		} else {
+			for _, n := range list {
+				fmt.Fprintln(e.out, fault.OneLine(n))
+			}
+		}
+		e.explained(name, f, q)
+		return nil
+	}
+	names, many, err := e.artifactsOf(ctx, file, in)
+	if err != nil {
+		return err
+	}
+	if many {
+		list, err := ofMany(ctx, e.newMany(in, names))
+		if err != nil {
 			return err
 		}
-	} else {
-		for _, n := range names {
-			fmt.Fprintln(e.out, fault.OneLine(n))
-		}
+		quiet := *f
+		quiet.explain = false // each artifact was explained
+		f = &quiet
+		return print(shown(file), list)
 	}
-	e.explained(a.Name(), f, q)
-	return nil
+	return e.withArtifact(ctx, file, in, func(a *artifact) error {
+		list, err := ofOne(ctx, a)
+		if err != nil {
+			return err
+		}
+		return print(a.Name(), list)
+	})
 }
 
 func newSeriesMerge(e *env) *cobra.Command {

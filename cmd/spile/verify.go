@@ -93,6 +93,7 @@ func (e *env) verify(ctx context.Context, files []string, in *sourceFlags, out *
 	if err := in.check(); err != nil {
 		return err
 	}
+	e.noteParts(files)
 	files, err := e.expanded(ctx, verified(files))
 	if err != nil {
 		return err
