@@ -57,6 +57,7 @@ flags give the same bytes.`,
 	flags := cmd.Flags()
 	flags.StringVar(&b.meta, "meta", "", "the `FILE` with region, generation, tags and coverage, JSON")
 	flags.StringVarP(&b.output, "output", "o", "", "the folder `DIR` below which the artifact is written")
+	b.addNoOverwrite(flags)
 	flags.Var(&choice[inputFormat]{&b.from, inputNames, []inputFormat{inputJSON, inputCSV, inputParquet, inputTSDB}}, "from", "the format of INPUT (found from the content)")
 	flags.BoolVar(&b.infer, "infer", false, "print a meta.json for INPUT, for review; -o names a file for it")
 	flags.StringVar(&b.tables, "tables", "", "the `FILE` with the tables of the metrics of a block, CSV: table id, name")

@@ -339,6 +339,7 @@ give the same bytes.`,
 	in.addArtifacts()
 	in.artifacts.once = true
 	cmd.Flags().StringVarP(&output, "output", "o", "", "the folder `DIR` below which the artifact is written")
+	e.addNoOverwrite(cmd.Flags())
 	cmd.Flags().StringVar(&generation, "generation", "", "the `UUID` of the artifact")
 	cmd.Flags().BoolVar(&keepFirst, "keep-first", false, "where labels differ, keep those of the earliest bucket")
 	cmd.Flags().Var(&choice[bool]{&zip, []string{"none", "zstd"}, []bool{false, true}}, "compression", "how chunks and pages are stored that become smaller by it")
