@@ -26,14 +26,12 @@ form for a value, --non-finite, --invalid-utf8, --keys and --dup say what become
 		Args:              arguments(1, 1),
 		ValidArgsFunction: completeFiles(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if !isPattern(args[0]) {
-				names, many, err := e.artifactsOf(cmd.Context(), args[0], &in)
-				if err != nil {
-					return err
-				}
-				if many {
-					return e.catBelow(cmd.Context(), names, &in, &out)
-				}
+			many, err := e.notPattern(cmd.Context(), args[0], &in)
+			if err != nil {
+				return err
+			}
+			if many != nil {
+				return e.catBelow(cmd.Context(), many.names, &in, &out)
 			}
 			return e.forEach(cmd.Context(), args[0], &in, out.printed(), func(e *env, file string) error {
 				return e.printValues(cmd.Context(), file, nil, &in, &out)

@@ -30,7 +30,7 @@ not in the total.
 
 Of a series artifact, a part, a leaf or a block it shows the bytes by what is below and then, once more, by column.
 
-` + manyHelp + "\n\n" + folderHelp,
+` + manyHelp + "\n\n" + folderHelp + eachHelp,
 		Example:           `  seq 100000 | paste -sd, | sed 's/.*/{"runs":[&],"seed":42}/' | spile pack - -o run.msg && spile du run.msg`,
 		Args:              arguments(1, 2),
 		ValidArgsFunction: completePath(e, &in),

@@ -30,9 +30,9 @@ every row, null where there is none. Of a column only its own bytes are read.
 In a series artifact a path is a series, 1025/10, which is TABLE/TSID; a label of it, 1025/10/host; all series of a
 table, 1025; those of a part, a leaf or a block, as ls names them; or a label of all series, */host.
 
-` + pathHelp + "\n\n" + manyHelp + "\n\n" + folderHelp + ` What
-is printed is that of all of them together: of a series that several artifacts of a region have the rows add up, and series come in
-the order of tables and TSIDs.`,
+` + pathHelp + "\n\n" + manyHelp + "\n\n" + folderHelp + `What
+is printed is that of all of them together: rows of a series that several artifacts of a region have add up, and series come in the
+order of tables and TSIDs.`,
 		Example: `  echo '{"runs":[{"energy":-1.5},{"energy":-2.5}]}' | spile get - runs/-1/energy`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
@@ -42,14 +42,12 @@ the order of tables and TSIDs.`,
 		},
 		ValidArgsFunction: completePath(e, &in),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if !isPattern(args[0]) {
-				names, many, err := e.artifactsOf(cmd.Context(), args[0], &in)
-				if err != nil {
-					return err
-				}
-				if many {
-					return e.newMany(&in, names).getMany(cmd.Context(), args[0], args[1:], &out)
-				}
+			many, err := e.notPattern(cmd.Context(), args[0], &in)
+			if err != nil {
+				return err
+			}
+			if many != nil {
+				return many.getMany(cmd.Context(), args[0], args[1:], &out)
 			}
 			return e.forEach(cmd.Context(), args[0], &in, out.printed(), func(e *env, file string) error {
 				return e.get(cmd.Context(), file, args[1:], &in, &out)
@@ -107,24 +105,25 @@ func (e *env) printValues(ctx context.Context, file string, paths []string, in *
 		return err
 	}
 	var losses value.Losses
-	for i, p := range parsed {
-		if err := e.printValue(ctx, d, p, out, &losses); err != nil {
-			return asGiven(err, paths[i], p)
+	i := 0
+	for n, err := range d.FindAll(ctx, parsed) {
+		if err == nil {
+			err = e.printValue(ctx, n, out, &losses)
 		}
+		if err != nil {
+			return asGiven(named(err, d.name), paths[i], parsed[i])
+		}
+		i++
 	}
 	e.losses(d.name, &losses)
 	return nil
 }
 
-// printValue prints the value at a path as a line of JSON. Nothing of it is printed when it fails, unless it is long;
-// then what is printed is the beginning of it.
-func (e *env) printValue(ctx context.Context, d *document, p msglc.Path, out *jsonFlags, losses *value.Losses) error {
-	n, err := d.Find(ctx, p)
-	if err != nil {
-		return named(err, d.name)
-	}
+// printValue prints a value as a line of JSON. Nothing of it is printed when it fails, unless it is long; then what is
+// printed is the beginning of it.
+func (e *env) printValue(ctx context.Context, n msglc.Node, out *jsonFlags, losses *value.Losses) error {
 	if err := n.WriteJSON(ctx, e.out, &out.JSONOptions, losses); err != nil {
-		return named(err, d.name)
+		return err
 	}
 	e.out.WriteByte('\n')
 	return e.out.Flush()

@@ -21,7 +21,7 @@ value is. It reads the beginning of the file and of the table of contents. Of a 
 it is encrypted and signed; with the MAC key it checks the MAC. Of a series artifact, named by its folder or its manifest, it
 prints region, generation, parts, series, tags and bucket, from the manifest alone.
 
-` + manyHelp + "\n\n" + folderHelp,
+` + manyHelp + "\n\n" + folderHelp + eachHelp,
 		Example:           `  echo '{"runs":[1,2,3]}' | spile pack - -o run.msg && spile info run.msg`,
 		Args:              arguments(1, 1),
 		ValidArgsFunction: completeFiles(1),

@@ -28,7 +28,7 @@ Of a table it lists the columns, with type, stored bytes and encoding, by the na
 series artifact it lists the parts; part-0 are the leaves of a part, part-0/2 the blocks of a leaf, part-0/2/7 the columns
 of a block, with their least and greatest values.
 
-` + pathHelp + "\n\n" + manyHelp + "\n\n" + folderHelp,
+` + pathHelp + "\n\n" + manyHelp + "\n\n" + folderHelp + eachHelp,
 		Example:           `  echo '{"runs":[{"energy":-1.5},{"energy":-2.5}]}' | spile ls - runs`,
 		Args:              arguments(1, 2),
 		ValidArgsFunction: completePath(e, &in),

@@ -20,6 +20,7 @@ import (
 
 	"github.com/spilehq/spile/fault"
 	"github.com/spilehq/spile/msglc"
+	"github.com/spilehq/spile/series"
 	"github.com/spilehq/spile/source"
 )
 
@@ -27,6 +28,18 @@ import (
 const manyHelp = `FILE can be a pattern, in quotes, so that the shell leaves it alone: 'runs/*.msg', 's3://bucket/2026/*.msg'. In it * is any
 text within a step of the path, ** any steps, ? a character, [a-z] a range, {a,b} one of some. The objects that match are read side by side and printed in
 order, each with its name. A bad one is named on standard error, the others are read, and the exit status is 3.`
+
+// folderHelp explains folders of artifacts, for verbs that read these. What comes behind it says what becomes of the results.
+const folderHelp = `A folder that is no artifact, or the URL of one in a store, s3://bucket/1/series/ with a slash at the end, stands for all
+artifacts below it. They are read side by side; a bad one is named on standard error, the others are answered from, and the
+exit status is 3, or with --strict 1. `
+
+// eachHelp and allHelp are what becomes of the results for many artifacts: each is printed, or they are one.
+const (
+	eachHelp = `Each artifact is printed with its name.`
+	allHelp  = `The result is that of all of them together. A pattern, in quotes, 'out/*/series/*', gives the result of each artifact,
+as {"file":…,"value":…}.`
+)
 
 // printedAs says what a verb prints for one object, and so how the results for many are told apart.
 type printedAs int
@@ -63,7 +76,7 @@ func (e *env) forEach(ctx context.Context, arg string, in *sourceFlags, as print
 	if in.artifacts == nil {
 		return do(e, arg)
 	}
-	names, many, err := e.artifactsOf(ctx, arg, in)
+	names, many, err := e.manyOf(ctx, arg, in)
 	if err != nil {
 		return err
 	}
@@ -377,6 +390,10 @@ func (e *env) matches(ctx context.Context, arg string) iter.Seq2[string, error] 
 		}
 		if isURL(arg) {
 			prefix, pattern, _ := storePattern(arg)
+			folders := strings.HasSuffix(pattern, "/") // which are of artifacts
+			if folders {
+				pattern += series.ManifestName
+			}
 			if !doublestar.ValidatePattern(pattern) {
 				yield("", usagef("%q is no pattern", arg))
 				return
@@ -385,7 +402,11 @@ func (e *env) matches(ctx context.Context, arg string) iter.Seq2[string, error] 
 				if err == nil && !doublestar.MatchUnvalidated(pattern, entry.Name) {
 					continue
 				}
-				if !give(entry.Name, err) || err != nil {
+				name := entry.Name
+				if folders && err == nil {
+					name = beside(name, "")
+				}
+				if !give(name, err) || err != nil {
 					return
 				}
 			}

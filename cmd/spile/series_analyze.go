@@ -27,7 +27,7 @@ The table shows the --top tables and values; --json and --csv give all tables. A
 or part, and a name; what a kind does not have is empty. Several artifacts are counted together: a series that
 two have counts twice, a value once. Distinct values beyond --memory go to temporary files.
 
-` + folderHelp + ` Of a
+` + folderHelp + `Of a
 column that no known codec reads nulls and bytes are told, and no values; the exit status is then 3.`,
 		Example: exampleMeta + `
   echo '{"table_id":1025,"tsid":10,"row_count":3,"labels":{"host":"web-1"}}' | spile series build --meta meta.json - -o out
@@ -148,12 +148,12 @@ func (z *seriesAnalyze) artifacts(ctx context.Context, files []string) (all []st
 		return nil, err
 	}
 	for _, file := range files {
-		names, many, err := z.artifactsOf(ctx, file, &z.in)
+		names, many, err := z.manyOf(ctx, file, &z.in)
+		if err == nil && !many {
+			names, err = z.expanded(ctx, []string{file})
+		}
 		if err != nil {
 			return nil, err
-		}
-		if !many {
-			names = []string{file}
 		}
 		for _, name := range names {
 			if slices.Contains(all, name) {
@@ -176,7 +176,7 @@ func (z *seriesAnalyze) analyze(ctx context.Context, a *series.Analyzer, all []s
 		z.good = 1
 		return a.Result()
 	}
-	err := eachArtifact(ctx, z.newMany(&z.in, all), func(ctx context.Context, _ *env, i int, one *artifact) (struct{}, error) {
+	err := eachArtifact(ctx, z.newSet(&z.in, all), func(ctx context.Context, _ *env, i int, one *artifact) (struct{}, error) {
 		return struct{}{}, a.Add(ctx, one.Artifact, i)
 	}, func(*env, struct{}) error {
 		z.good++

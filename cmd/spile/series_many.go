@@ -10,7 +10,6 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/spf13/pflag"
@@ -19,24 +18,16 @@ import (
 	"github.com/spilehq/spile/series"
 )
 
-// folderHelp explains folders of artifacts, for the verbs that take them.
-const folderHelp = `A folder stands for all artifacts below it, and so does the URL of a folder of an object store. They are read side by side; the
-bad ones are named on standard error, the others give the result, and the exit status is 3, or with --strict 1.`
-
 // addStrict adds the flag of verbs that read many artifacts.
 func (f *sourceFlags) addStrict(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.artifacts.strict, "strict", false, "fail at the first bad file of many, instead of naming it and passing to the next")
 }
 
-// artifactsOf returns the artifacts that a FILE argument stands for, where it stands for many: those below a folder, or those that
-// a pattern matches.
-func (e *env) artifactsOf(ctx context.Context, arg string, in *sourceFlags) (names []string, many bool, err error) {
+// manyOf returns the artifacts that a FILE argument which is no pattern stands for, where it stands for many: those below a
+// folder.
+func (e *env) manyOf(ctx context.Context, arg string, in *sourceFlags) (names []string, many bool, err error) {
 	if in.format != anyFormat && in.format != formatSeries {
 		return nil, false, nil
-	}
-	if isPattern(arg) {
-		names, err = e.expanded(ctx, []string{arg})
-		return names, true, err
 	}
 	if dir, ok := folder(arg); ok {
 		if _, err := os.Lstat(filepath.Join(dir, series.ManifestName)); !errors.Is(err, fs.ErrNotExist) {
@@ -48,42 +39,53 @@ func (e *env) artifactsOf(ctx context.Context, arg string, in *sourceFlags) (nam
 	if !folderURL(arg) || isHTTP(arg) { // servers of files over HTTP do not list them
 		return nil, false, nil
 	}
-	if _, err := series.ParseUUID(path.Base(arg)); err == nil { // an artifact: that is not asked for
+	if _, err := series.ParseUUID(path.Base(arg)); err == nil { // an artifact, which needs no list
 		return nil, false, nil
 	}
-	for entry, err := range e.list(ctx, arg) {
+	for name, err := range e.artifactsIn(ctx, arg) {
 		if err != nil {
 			return nil, false, err
 		}
-		if name, ok := strings.CutSuffix(entry.Name, "/"+series.ManifestName); ok {
-			if name+"/" == arg {
-				return nil, false, nil
-			}
-			names = append(names, name+"/")
+		if name == arg {
+			return nil, false, nil
 		}
+		names = append(names, name)
 	}
 	return names, len(names) > 0, nil
 }
 
-// manyArtifacts are artifacts that a verb answers from as one.
-type manyArtifacts struct {
+// notPattern returns the artifacts that a FILE argument stands for as one; nil where it is one artifact, or a pattern, whose
+// matches are printed one by one.
+func (e *env) notPattern(ctx context.Context, arg string, in *sourceFlags) (*artifactSet, error) {
+	if isPattern(arg) {
+		return nil, nil
+	}
+	names, many, err := e.manyOf(ctx, arg, in)
+	if err != nil || !many {
+		return nil, err
+	}
+	return e.newSet(in, names), nil
+}
+
+// artifactSet are artifacts that a verb answers from as one.
+type artifactSet struct {
 	*env
 	in    *sourceFlags
 	names []string
 	bad   map[string]error // that were named
 }
 
-func (e *env) newMany(in *sourceFlags, names []string) *manyArtifacts {
+func (e *env) newSet(in *sourceFlags, names []string) *artifactSet {
 	if !in.artifacts.once {
 		in.artifacts.cache = series.NewCache(series.DefaultCacheBytes)
 	}
-	return &manyArtifacts{env: e, in: in, names: names, bad: make(map[string]error)}
+	return &artifactSet{env: e, in: in, names: names, bad: make(map[string]error)}
 }
 
 // eachArtifact opens artifacts, some at a time, and gives them to read, with their places in the list. What it returns of
 // a good one goes to take, in the order of the list. A bad one is named, once, and passed; with --strict, and when all of them
 // are bad, that is an error.
-func eachArtifact[T any](ctx context.Context, m *manyArtifacts, read func(ctx context.Context, e *env, i int, a *artifact) (T, error), take func(e *env, v T) error) error {
+func eachArtifact[T any](ctx context.Context, m *artifactSet, read func(ctx context.Context, e *env, i int, a *artifact) (T, error), take func(e *env, v T) error) error {
 	names := func(yield func(string, error) bool) {
 		for _, name := range m.names {
 			if m.bad[name] == nil && !yield(name, nil) {
@@ -143,7 +145,7 @@ func eachArtifact[T any](ctx context.Context, m *manyArtifacts, read func(ctx co
 }
 
 // gather selects series in all artifacts, which come in the order of their identifiers.
-func (m *manyArtifacts) gather(ctx context.Context, q *series.Query, f *selectFlags) (*series.Gatherer, error) {
+func (m *artifactSet) gather(ctx context.Context, q *series.Query, f *selectFlags) (*series.Gatherer, error) {
 	defer m.progress(ctx, "read")()
 	g := series.NewGatherer(ctx, q, &series.GatherOptions{KeepFirst: f.keepFirst, Parallel: m.parallel()})
 	err := eachArtifact(ctx, m, func(ctx context.Context, _ *env, i int, a *artifact) (*explained, error) {
@@ -169,7 +171,7 @@ type explained struct {
 }
 
 // selectMany prints the series that match in any of many artifacts, as if they were one.
-func (m *manyArtifacts) selectMany(ctx context.Context, q *series.Query, f *selectFlags, count bool) error {
+func (m *artifactSet) selectMany(ctx context.Context, dir string, q *series.Query, f *selectFlags, count bool) error {
 	if count {
 		q.Columns, q.Limit = []string{}, 0
 	}
@@ -195,15 +197,12 @@ func (m *manyArtifacts) selectMany(ctx context.Context, q *series.Query, f *sele
 	if n := g.Conflicts(); n > 0 {
 		m.say("%d series had other labels in a later artifact; those of the earliest were kept", n)
 	}
-	if q.Explain.Truncated {
-		m.partial = true
-		m.say("truncated: there is more than --limit %d", f.limit)
-	}
+	m.truncated(shown(dir), f, q)
 	return nil
 }
 
 // labelNames are the names of labels in all artifacts, in the order in which they are first seen.
-func (m *manyArtifacts) labelNames(ctx context.Context, q *series.Query, f *selectFlags) (names []string, err error) {
+func (m *artifactSet) labelNames(ctx context.Context, q *series.Query, f *selectFlags) (names []string, err error) {
 	err = m.lists(ctx, q, f, (*series.Artifact).LabelNames, func(more []string) {
 		for _, name := range more {
 			if !slices.Contains(names, name) {
@@ -215,7 +214,7 @@ func (m *manyArtifacts) labelNames(ctx context.Context, q *series.Query, f *sele
 }
 
 // labelValues are the values of a label in all artifacts, sorted.
-func (m *manyArtifacts) labelValues(ctx context.Context, label string, q *series.Query, f *selectFlags) ([]string, error) {
+func (m *artifactSet) labelValues(ctx context.Context, label string, q *series.Query, f *selectFlags) ([]string, error) {
 	all := make(map[string]struct{})
 	limit := q.Limit
 	q.Limit = 0
@@ -234,7 +233,7 @@ func (m *manyArtifacts) labelValues(ctx context.Context, label string, q *series
 }
 
 // lists asks all artifacts for a list of names.
-func (m *manyArtifacts) lists(ctx context.Context, q *series.Query, f *selectFlags, ask func(*series.Artifact, context.Context, *series.Query) ([]string, error), take func([]string)) error {
+func (m *artifactSet) lists(ctx context.Context, q *series.Query, f *selectFlags, ask func(*series.Artifact, context.Context, *series.Query) ([]string, error), take func([]string)) error {
 	type answer struct {
 		*explained
 		names []string
@@ -252,7 +251,7 @@ func (m *manyArtifacts) lists(ctx context.Context, q *series.Query, f *selectFla
 }
 
 // getMany prints what paths name in many artifacts, as if they were one: a series, a table, all, or a label of them.
-func (m *manyArtifacts) getMany(ctx context.Context, dir string, paths []string, out *jsonFlags) error {
+func (m *artifactSet) getMany(ctx context.Context, dir string, paths []string, out *jsonFlags) error {
 	p := &seriesPrinter{env: m.env, ctx: ctx, pretty: out.Pretty}
 	for _, path := range paths {
 		steps, err := pathSteps(path)
@@ -284,7 +283,7 @@ func (m *manyArtifacts) getMany(ctx context.Context, dir string, paths []string,
 	return nil
 }
 
-func (m *manyArtifacts) getPlace(ctx context.Context, p *seriesPrinter, s *seriesPlace, missing func(format string, args ...any) error) error {
+func (m *artifactSet) getPlace(ctx context.Context, p *seriesPrinter, s *seriesPlace, missing func(format string, args ...any) error) error {
 	q := &series.Query{Mode: series.Native, Range: &s.Range, Explain: &series.Explain{}}
 	isLabel := s.column != "" && s.column != tsidColumn && s.column != rowCountColumn
 	switch {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"iter"
 	"math"
 	"net/url"
 	"os"
@@ -220,6 +221,24 @@ func artifactsBelow(root string) (dirs []string) {
 		return nil // what cannot be read holds none
 	})
 	return dirs
+}
+
+// artifactsIn gives the URLs of the artifacts whose URLs begin with a prefix, in the order of their names.
+func (e *env) artifactsIn(ctx context.Context, prefix string) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		for entry, err := range e.list(ctx, prefix) {
+			if err == nil && !strings.HasSuffix(entry.Name, "/"+series.ManifestName) {
+				continue
+			}
+			name := entry.Name
+			if err == nil {
+				name = beside(name, "")
+			}
+			if !yield(name, err) || err != nil {
+				return
+			}
+		}
+	}
 }
 
 // globText is a path as a pattern that takes it alone.

@@ -128,6 +128,11 @@ func (e *env) explained(name string, f *selectFlags, q *series.Query) {
 			e.say("%s: %s: %d blocks none, %d all, %d read; %d bytes, %d values", name, m.Matcher, m.None, m.All, m.Read, m.Bytes, m.Evaluations)
 		}
 	}
+	e.truncated(name, f, q)
+}
+
+// truncated says that there is more than what was asked for.
+func (e *env) truncated(name string, f *selectFlags, q *series.Query) {
 	if q.Explain.Truncated {
 		e.partial = true
 		e.say("%s: truncated: there is more than --limit %d", name, f.limit)
@@ -145,6 +150,18 @@ func (e *env) withArtifact(ctx context.Context, file string, in *sourceFlags, us
 		return fault.New(fault.Invalid, "", "is no series artifact, and this verb takes those").In(d.name)
 	}
 	return named(use(d.artifact), d.name)
+}
+
+// forEachArtifact runs a query over the artifacts that a FILE argument names. Each has a copy of the query, whose explanation
+// is its own.
+func (e *env) forEachArtifact(ctx context.Context, file string, as printedAs, in *sourceFlags, q *series.Query, use func(*env, *artifact, *series.Query) error) error {
+	return e.forEach(ctx, file, in, as, func(e *env, file string) error {
+		return e.withArtifact(ctx, file, in, func(a *artifact) error {
+			own := *q
+			own.Explain = &series.Explain{}
+			return use(e, a, &own)
+		})
+	})
 }
 
 func newSeriesSelect(e *env) *cobra.Command {
@@ -165,8 +182,8 @@ mode native no matcher selects a label that is missing.
 What the statistics of a block decide is not read, and of the rest the labels of the matchers first. --count prints the
 number of series, and reads no labels that it does not need.
 
-` + folderHelp + ` A series that
-several artifacts of a region have is printed once, as series merge makes it: its rows add up, and its labels must be equal.`,
+` + folderHelp + allHelp + ` A
+series that several artifacts of a region have is printed once, as series merge makes it: its rows add up, and its labels must be equal.`,
 		Example: exampleMeta + `
   echo '{"table_id":1025,"tsid":10,"row_count":3,"labels":{"host":"web-1"}}' | spile series build --meta meta.json - -o out
   spile series select out/1/series/6f1c1f5e-3b0a-4c52-9d6e-0a1b2c3d4e5f '{host=~"web.*"}'`,
@@ -180,14 +197,14 @@ several artifacts of a region have is printed once, as series merge makes it: it
 			if cmd.Flags().Changed("columns") {
 				q.Columns = columns
 			}
-			names, many, err := e.artifactsOf(cmd.Context(), args[0], &in)
+			many, err := e.notPattern(cmd.Context(), args[0], &in)
 			if err != nil {
 				return err
 			}
-			if many {
-				return e.newMany(&in, names).selectMany(cmd.Context(), q, &f, count)
+			if many != nil {
+				return many.selectMany(cmd.Context(), args[0], q, &f, count)
 			}
-			return e.withArtifact(cmd.Context(), args[0], &in, func(a *artifact) error {
+			return e.forEachArtifact(cmd.Context(), args[0], asLines, &in, q, func(e *env, a *artifact, q *series.Query) error {
 				return e.selectSeries(cmd.Context(), a, q, &f, count)
 			})
 		},
@@ -249,7 +266,7 @@ func newSeriesLabels(e *env) *cobra.Command {
 		Long: `Labels prints the names of the labels that series of an artifact have, in the order of its manifest: all of them, or
 those of the series that --match selects. Without --match no value is read.
 
-` + folderHelp,
+` + folderHelp + allHelp,
 		Example: exampleMeta + `
   echo '{"table_id":1025,"tsid":10,"row_count":3,"labels":{"host":"web-1"}}' | spile series build --meta meta.json - -o out
   spile series labels out/1/series/6f1c1f5e-3b0a-4c52-9d6e-0a1b2c3d4e5f`,
@@ -261,9 +278,9 @@ those of the series that --match selects. Without --match no value is read.
 				return err
 			}
 			q.Limit = 0
-			return e.printNames(cmd.Context(), args[0], &in, &f, q, &out, func(ctx context.Context, a *artifact) (names []string, err error) {
+			return e.printNames(cmd.Context(), args[0], &in, &f, q, &out, func(ctx context.Context, a *artifact, q *series.Query) ([]string, error) {
 				return a.LabelNames(ctx, q)
-			}, func(ctx context.Context, m *manyArtifacts) ([]string, error) {
+			}, func(ctx context.Context, m *artifactSet) ([]string, error) {
 				return m.labelNames(ctx, q, &f)
 			})
 		},
@@ -289,7 +306,7 @@ func newSeriesValues(e *env) *cobra.Command {
 They come from the dictionaries of blocks; where a block has one value, from its description. A value with a line break is
 printed with an escape; --json prints values exactly.
 
-` + folderHelp,
+` + folderHelp + allHelp,
 		Example: exampleMeta + `
   echo '{"table_id":1025,"tsid":10,"row_count":3,"labels":{"host":"web-1"}}' | spile series build --meta meta.json - -o out
   spile series values out/1/series/6f1c1f5e-3b0a-4c52-9d6e-0a1b2c3d4e5f host`,
@@ -300,9 +317,9 @@ printed with an escape; --json prints values exactly.
 			if err != nil {
 				return err
 			}
-			return e.printNames(cmd.Context(), args[0], &in, &f, q, &out, func(ctx context.Context, a *artifact) ([]string, error) {
+			return e.printNames(cmd.Context(), args[0], &in, &f, q, &out, func(ctx context.Context, a *artifact, q *series.Query) ([]string, error) {
 				return a.LabelValues(ctx, args[1], q)
-			}, func(ctx context.Context, m *manyArtifacts) ([]string, error) {
+			}, func(ctx context.Context, m *artifactSet) ([]string, error) {
 				return m.labelValues(ctx, args[1], q, &f)
 			})
 		},
@@ -317,43 +334,43 @@ printed with an escape; --json prints values exactly.
 }
 
 // printNames prints the list that one artifact gives, or many, a line each.
-func (e *env) printNames(ctx context.Context, file string, in *sourceFlags, f *selectFlags, q *series.Query, out *tableFlags, ofOne func(context.Context, *artifact) ([]string, error), ofMany func(context.Context, *manyArtifacts) ([]string, error)) error {
-	print := func(name string, list []string) error {
+func (e *env) printNames(ctx context.Context, file string, in *sourceFlags, f *selectFlags, q *series.Query, out *tableFlags,
+	ofOne func(context.Context, *artifact, *series.Query) ([]string, error), ofMany func(context.Context, *artifactSet) ([]string, error)) error {
+	print := func(e *env, list []string, q *series.Query) error {
 		if f.limit > 0 && int64(len(list)) > f.limit {
 			list, q.Explain.Truncated = list[:f.limit], true
 		}
 		if out.asJSON() {
-			if err := e.printJSON(append([]string{}, list...), out); err != nil {
-				return err
-			}
-		} else {
-			for _, n := range list {
-				fmt.Fprintln(e.out, fault.OneLine(n))
-			}
+			return e.printJSON(append([]string{}, list...), out)
 		}
-		e.explained(name, f, q)
+		for _, n := range list {
+			fmt.Fprintln(e.out, fault.OneLine(n))
+		}
 		return nil
 	}
-	names, many, err := e.artifactsOf(ctx, file, in)
+	many, err := e.notPattern(ctx, file, in)
 	if err != nil {
 		return err
 	}
-	if many {
-		list, err := ofMany(ctx, e.newMany(in, names))
-		if err != nil {
-			return err
+	if many != nil {
+		list, err := ofMany(ctx, many)
+		if err == nil {
+			err = print(e, list, q)
 		}
-		quiet := *f
-		quiet.explain = false // each artifact was explained
-		f = &quiet
-		return print(shown(file), list)
+		if err == nil {
+			e.truncated(shown(file), f, q)
+		}
+		return err
 	}
-	return e.withArtifact(ctx, file, in, func(a *artifact) error {
-		list, err := ofOne(ctx, a)
-		if err != nil {
-			return err
+	return e.forEachArtifact(ctx, file, out.printed(), in, q, func(e *env, a *artifact, q *series.Query) error {
+		list, err := ofOne(ctx, a, q)
+		if err == nil {
+			err = print(e, list, q)
 		}
-		return print(a.Name(), list)
+		if err == nil {
+			e.explained(a.Name(), f, q)
+		}
+		return err
 	})
 }
 
@@ -367,6 +384,8 @@ func newSeriesMerge(e *env) *cobra.Command {
 		Long: `Merge makes one artifact of artifacts of one region, such as those of several buckets of time. Tags are matched by their
 columns. A series that several have becomes one, whose rows add up; its labels must be equal wherever an artifact lists the
 tag. --keep-first takes those of the earliest bucket where they are not, and says how often.
+
+DIR behind -o can be the URL of a place in a store, as of series build.
 
 The artifact gets the generation of --generation, or one that follows from those of its inputs, so that the same inputs
 give the same bytes.`,
@@ -386,6 +405,7 @@ give the same bytes.`,
 	in.addArtifacts()
 	in.artifacts.once = true
 	cmd.Flags().StringVarP(&output, "output", "o", "", "the folder `DIR` below which the artifact is written")
+	e.addNoOverwrite(cmd.Flags())
 	cmd.Flags().StringVar(&generation, "generation", "", "the `UUID` of the artifact")
 	cmd.Flags().BoolVar(&keepFirst, "keep-first", false, "where labels differ, keep those of the earliest bucket")
 	cmd.Flags().Var(&choice[bool]{&zip, []string{"none", "zstd"}, []bool{false, true}}, "compression", "how chunks and pages are stored that become smaller by it")
@@ -393,6 +413,10 @@ give the same bytes.`,
 }
 
 func (e *env) mergeSeries(ctx context.Context, dirs []string, in *sourceFlags, output, generation string, keepFirst bool, o *series.WriteOptions) error {
+	dirs, err := e.expanded(ctx, dirs)
+	if err != nil {
+		return err
+	}
 	var inputs []*series.Artifact
 	for _, dir := range dirs {
 		d, err := e.open(ctx, dir, in)
@@ -416,7 +440,11 @@ func (e *env) mergeSeries(ctx context.Context, dirs []string, in *sourceFlags, o
 		}
 	}
 	meta := m.Manifest(id)
-	w, err := series.NewWriter(ctx, series.NewFolderTarget(output, meta.RegionID, id), meta, o)
+	target, err := e.artifactTarget(ctx, output, meta.RegionID, id, o.PartBytes)
+	if err != nil {
+		return err
+	}
+	w, err := series.NewWriter(ctx, target, meta, o)
 	if err != nil {
 		return err
 	}
