@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"os"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -32,7 +31,8 @@ tsdb     the folder of a block of Prometheus: its metrics are tables, see below
 
 META is a manifest without its files: region, generation, tags, coverage; --infer prints a proposal instead of building. The
 artifact is the folder DIR/<region>/series/<generation>, and it is there when its manifest is: a build that fails or is
-interrupted leaves nothing. A generation is used once: one that is there is not replaced.
+interrupted leaves nothing. A generation is used once: one that is there is not replaced, and while a build or a merge writes
+it, another one of it is refused. What a build that was killed has left, the next one of the same generation removes.
 
 Records with one table and TSID become one series, whose rows add up. Their labels must be equal; --keep-first takes those
 of the first record where they are not, and says how often. A label that is missing is null, one that is no tag of META is
@@ -155,9 +155,8 @@ func (b *seriesBuild) run(ctx context.Context, input string) error {
 		return named(err, b.meta)
 	}
 	defer w.Abort()
-	// What is there already is worth knowing before the work.
-	if _, err := os.Stat(filepath.Join(target.Dir(), series.ManifestName)); err == nil {
-		return fault.New(fault.Conflict, "", "holds an artifact already, and a generation is used once").In(target.Dir())
+	if err := target.Begin(); err != nil { // what is there already is worth knowing before the work
+		return err
 	}
 	defer b.progress(ctx, "series build")()
 	if in.block != nil {
@@ -168,14 +167,13 @@ func (b *seriesBuild) run(ctx context.Context, input string) error {
 	if err := b.fill(ctx, w, in, meta); err != nil {
 		return named(err, in.name)
 	}
-	if err := w.Close(); err != nil {
-		return named(err, target.Dir())
-	}
-	if b.assignTables {
+	if b.assignTables { // first: without the names of its tables the artifact is of no use
 		if err := in.writeTables(target); err != nil {
-			target.Discard() // without the names of its tables it is of no use; the first error tells
 			return err
 		}
+	}
+	if err := w.Close(); err != nil {
+		return named(err, target.Dir())
 	}
 	switch n := w.Conflicts(); n {
 	case 0:

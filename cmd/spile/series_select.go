@@ -369,11 +369,15 @@ func (e *env) mergeSeries(ctx context.Context, dirs []string, in *sourceFlags, o
 		}
 	}
 	meta := m.Manifest(id)
-	w, err := series.NewWriter(ctx, series.NewFolderTarget(output, meta.RegionID, id), meta, o)
+	target := series.NewFolderTarget(output, meta.RegionID, id)
+	w, err := series.NewWriter(ctx, target, meta, o)
 	if err != nil {
 		return err
 	}
 	defer w.Abort()
+	if err := target.Begin(); err != nil { // before the work
+		return err
+	}
 	defer e.progress(ctx, "series merge")()
 	for r, err := range m.Select(ctx, &series.Query{Mode: series.Native}) {
 		if err != nil {

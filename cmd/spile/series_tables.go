@@ -5,13 +5,11 @@ import (
 	"encoding/csv"
 	"maps"
 	"math"
-	"path/filepath"
 	"slices"
 	"strconv"
 
 	"github.com/spilehq/spile/fault"
 	"github.com/spilehq/spile/series"
-	"github.com/spilehq/spile/source"
 )
 
 // readTables finds the tables of the metrics of a block: those that a file gives them, and, where assign says so, for the
@@ -55,7 +53,7 @@ func (in *seriesInput) readTables(ctx context.Context, path string, assign bool)
 
 // writeTables writes the tables of the metrics beside the folder of an artifact, as --tables reads them.
 func (in *seriesInput) writeTables(target *series.FolderTarget) error {
-	f, err := source.CreateAtomic(filepath.Clean(target.Dir()) + ".tables.csv")
+	f, err := target.CreateBeside(".tables.csv")
 	if err != nil {
 		return err
 	}
