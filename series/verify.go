@@ -101,6 +101,9 @@ func (v *verifier) manifest(name string, m *Manifest) {
 	for _, member := range m.unknown {
 		warn("the member %s is not known", member)
 	}
+	if m.moreUnknown > 0 {
+		warn("%d more members are not known", m.moreUnknown)
+	}
 	c := &m.Coverage
 	for start, w := range c.WindowSequences {
 		if start != strconv.FormatInt(w.Start, 10) {
