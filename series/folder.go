@@ -2,12 +2,10 @@ package series
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -143,7 +141,7 @@ func (t *FolderTarget) release() {
 	}
 }
 
-// staged is what the names of folders begin and end with in which artifacts of this generation are written.
+// staged is what the names begin and end with under which an artifact of this generation, and what lies beside it, are written.
 func (t *FolderTarget) staged() (prefix, suffix string) {
 	return "." + filepath.Base(t.dir) + ".", ".tmp"
 }
@@ -160,7 +158,7 @@ func (t *FolderTarget) sweep() error {
 	}
 	prefix, suffix := t.staged()
 	for _, e := range list {
-		if n := e.Name(); e.IsDir() && strings.HasPrefix(n, prefix) && strings.HasSuffix(n, suffix) {
+		if n := e.Name(); strings.HasPrefix(n, prefix) && strings.HasSuffix(n, suffix) {
 			if err := os.RemoveAll(filepath.Join(above, n)); err != nil {
 				return folderFault(above, err)
 			}
@@ -230,101 +228,48 @@ func (t *FolderTarget) publish() error {
 	return nil
 }
 
-// CreateBeside begins a file beside the folder: its path is that of the folder with suffix behind it. A file that is there
-// is not replaced; one with other bytes is [fault.Conflict]. It is committed before the manifest, and Discard takes it back.
-func (t *FolderTarget) CreateBeside(suffix string) (Output, error) {
-	if err := t.begun(); err != nil {
+// CreateBeside begins a file beside the folder: its path is that of the folder with suffix behind it. It is kept in memory
+// until it is committed, which is done before the manifest; Discard takes it back. A file that is there already is not replaced:
+// with other bytes it is [fault.Conflict].
+func (t *FolderTarget) CreateBeside(_ context.Context, suffix string) (Output, error) {
+	if err := t.Begin(); err != nil {
 		return nil, err
 	}
-	b := &besideOutput{t: t, path: t.dir + suffix}
-	// In the folder that the next run removes when this one is killed.
-	if _, err := os.Lstat(b.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, folderFault(b.path, err)
-	}
-	f, err := os.OpenFile(filepath.Join(t.stage, "beside"+suffix), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
-	if err != nil {
-		return nil, folderFault(b.path, err)
-	}
-	b.f = f
-	return b, nil
+	return &besideOutput{t: t, path: t.dir + suffix}, nil
 }
 
 type besideOutput struct {
+	bytes.Buffer
 	t    *FolderTarget
-	f    *os.File // nil after Commit or Abort
 	path string
-	err  error
 }
 
-func (b *besideOutput) Write(p []byte) (int, error) {
-	n, err := b.f.Write(p)
-	if err != nil {
-		b.err = cmp.Or(b.err, folderFault(b.path, err))
-		return n, b.err
-	}
-	return n, nil
-}
-
-func (b *besideOutput) Abort() {
-	if b.f != nil {
-		b.f.Close()
-		os.Remove(b.f.Name())
-		b.f = nil
-	}
-}
+func (b *besideOutput) Abort() {}
 
 func (b *besideOutput) Commit() error {
-	defer b.Abort()
-	if b.err != nil {
-		return b.err
-	}
-	if err := b.f.Sync(); err != nil {
-		return folderFault(b.path, err)
-	}
-	err := os.Link(b.f.Name(), b.path)
-	if err != nil && !errors.Is(err, fs.ErrExist) {
-		err = copyNew(b.f, b.path) // a file system without links
+	f, err := source.CreateNew(b.path)
+	if err == nil {
+		defer f.Abort()
+		if _, err = f.Write(b.Bytes()); err == nil {
+			err = f.Commit()
+		}
 	}
 	switch {
-	case errors.Is(err, fs.ErrExist):
-		if sameBytes(b.f, b.path) { // of a run that was killed, or made before
-			return nil
-		}
-		return fault.New(fault.Conflict, "series", "is there already, and holds something else").In(b.path)
-	case err != nil:
-		return folderFault(b.path, err)
-	}
-	b.t.files = append(b.t.files, b.path)
-	return nil
-}
-
-// copyNew copies a file to a name that nothing has.
-func copyNew(from *os.File, path string) error {
-	to, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
-	if err != nil {
-		return err
-	}
-	_, err = from.Seek(0, io.SeekStart)
-	if err == nil {
-		_, err = io.Copy(to, from)
-	}
-	if err = errors.Join(err, to.Sync(), to.Close()); err != nil {
-		os.Remove(path)
+	case err == nil:
+		b.t.files = append(b.t.files, b.path)
+	case errors.Is(err, fault.Conflict) && b.there(): // of a run that was killed, or made before
+		return nil
 	}
 	return err
 }
 
-func sameBytes(f *os.File, path string) bool {
-	if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() {
+// there reports whether the file has these bytes already.
+func (b *besideOutput) there() bool {
+	if info, err := os.Lstat(b.path); err != nil || !info.Mode().IsRegular() || info.Size() != int64(b.Len()) {
 		return false
 	}
-	there, err := os.ReadFile(path)
-	if err != nil {
-		return false
-	}
-	mine := make([]byte, len(there)+1)
-	n, err := f.ReadAt(mine, 0)
-	return err == io.EOF && bytes.Equal(mine[:n], there)
+	text, err := os.ReadFile(b.path)
+	return err == nil && bytes.Equal(text, b.Bytes())
 }
 
 // Discard removes what this target has made and lets go of the lock: files, and folders that are empty then.

@@ -204,7 +204,7 @@ func TestCreateBeside(t *testing.T) {
 	target := NewFolderTarget(root, 1, UUID{})
 	path := target.Dir() + ".tables.csv"
 	write := func(text string) error {
-		out, err := target.CreateBeside(".tables.csv")
+		out, err := target.CreateBeside(context.Background(), ".tables.csv")
 		if err != nil {
 			t.Fatal(err)
 		}
