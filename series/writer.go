@@ -113,7 +113,7 @@ func NewWriter(ctx context.Context, target Target, meta *Manifest, o *WriteOptio
 	}
 	if opts.Zstd {
 		w.zip, err = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.EncoderLevelFromZstd(opts.Level)), zstd.WithEncoderConcurrency(1),
-			zstd.WithWindowSize(8<<20), zstd.WithEncoderCRC(false))
+			zstd.WithWindowSize(8<<20), zstd.WithEncoderCRC(false), zstd.WithAllLitEntropyCompression(true))
 		if err != nil {
 			return nil, fault.New(fault.Invalid, "series", "compression").Because(err)
 		}
