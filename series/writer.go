@@ -470,7 +470,11 @@ func (t *FolderTarget) Create(_ context.Context, name string) (Output, error) {
 		}
 	}
 	path := filepath.Join(t.dir, name)
-	f, err := source.CreateAtomic(path)
+	make := source.CreateAtomic
+	if name == ManifestName { // another writer of the generation may have been faster
+		make = source.CreateNew
+	}
+	f, err := make(path)
 	if err != nil {
 		return nil, err
 	}

@@ -36,6 +36,7 @@ type AtomicFile struct {
 	target string   // what Commit renames to, "" when f is written directly
 	f      *os.File // nil after Commit or Abort
 	stdout bool     // f is os.Stdout: not closed, and only appended to
+	isNew  bool     // Commit replaces nothing
 	err    error    // the first failed write
 }
 
@@ -43,7 +44,17 @@ type AtomicFile struct {
 // replaces, or else those of [os.Create]; a symbolic link stays and what it leads to is replaced. A folder is
 // [fault.Invalid].
 func CreateAtomic(path string) (*AtomicFile, error) {
-	a := &AtomicFile{path: path}
+	return create(&AtomicFile{path: path})
+}
+
+// CreateNew is CreateAtomic for a file that must not be there. When there is one, at the latest in [AtomicFile.Commit], it is
+// [fault.Conflict], and stays as it is. An output that is written directly replaces nothing, and is no conflict.
+func CreateNew(path string) (*AtomicFile, error) {
+	return create(&AtomicFile{path: path, isNew: true})
+}
+
+func create(a *AtomicFile) (*AtomicFile, error) {
+	path := a.path
 	perm, existed := fs.FileMode(0o666), false
 	switch info, err := os.Stat(path); {
 	case err == nil && info.IsDir():
@@ -57,6 +68,8 @@ func CreateAtomic(path string) (*AtomicFile, error) {
 			return nil, systemFault(path, err)
 		}
 		return a, nil
+	case err == nil && a.isNew:
+		return nil, existsFault(path)
 	case err == nil:
 		perm, existed = info.Mode().Perm(), true
 	case !errors.Is(err, fs.ErrNotExist):
@@ -168,12 +181,49 @@ func (a *AtomicFile) Commit() error {
 	if err := cmp.Or(f.Sync(), f.Close()); err != nil {
 		return a.failed(err)
 	}
-	if err := os.Rename(f.Name(), a.target); err != nil {
-		return a.failed(errors.Unwrap(err)) // both names stand in front of the cause
+	publish := os.Rename
+	if a.isNew {
+		publish = renameNew
+	}
+	if err := publish(f.Name(), a.target); err != nil {
+		if a.isNew && errors.Is(err, fs.ErrExist) {
+			return existsFault(a.path)
+		}
+		if link, ok := errors.AsType[*os.LinkError](err); ok { // both names stand in front of the cause
+			err = link.Err
+		}
+		return a.failed(err)
 	}
 	a.f = nil
 	syncFolder(filepath.Dir(a.target))
 	return nil
+}
+
+// renameNew renames a file to a name that nothing has. No system call that all systems have does that; but a second name is
+// given by none of them where there is a file.
+func renameNew(from, to string) error {
+	err := os.Link(from, to)
+	if err == nil {
+		os.Remove(from) // a name that stays is no other content
+		return nil
+	}
+	if errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	// A file system without second names. An empty file takes the name, so that nobody else can, and is replaced.
+	f, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
+	if err != nil {
+		return err
+	}
+	f.Close()
+	if err = os.Rename(from, to); err != nil {
+		os.Remove(to)
+	}
+	return err
+}
+
+func existsFault(path string) error {
+	return fault.New(fault.Conflict, "source", "there is a file under this name, and it is not to be replaced").In(path)
 }
 
 // Abort removes the temporary file. After Commit, and when called again, it does nothing.

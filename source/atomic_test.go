@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -279,5 +281,86 @@ func TestAtomicFileDevice(t *testing.T) {
 	}
 	if must(os.Stat(os.DevNull)).Mode().IsRegular() {
 		t.Error("the device is gone")
+	}
+}
+
+// TestCreateNew: a file that is there stays, whether it was there before or comes while the new one is written.
+func TestCreateNew(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "out")
+	write := func(path string) *source.AtomicFile {
+		t.Helper()
+		f := must(source.CreateNew(path))
+		must(f.Write([]byte("new")))
+		return f
+	}
+	late := write(path)
+	if err := write(path).Commit(); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{"out": "new"}
+	if err := os.WriteFile(path, []byte("first"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	want["out"] = "first"
+	if err := late.Commit(); !errors.Is(err, fault.Conflict) || !strings.Contains(err.Error(), path) {
+		t.Errorf("a file that came later: %v", err)
+	}
+	if _, err := source.CreateNew(path); !errors.Is(err, fault.Conflict) {
+		t.Errorf("a file that is there: %v", err)
+	}
+	if _, err := source.CreateNew(dir); !errors.Is(err, fault.Invalid) {
+		t.Errorf("a folder: %v", err)
+	}
+	aborted := write(filepath.Join(dir, "other"))
+	aborted.Abort()
+	if diff := cmp.Diff(want, tree(t, dir)); diff != "" {
+		t.Error(diff)
+	}
+	if runtime.GOOS == "windows" {
+		return // makes links for few
+	}
+	link := filepath.Join(dir, "link")
+	if err := os.Symlink("real", link); err != nil {
+		t.Fatal(err)
+	}
+	if err := write(link).Commit(); err != nil {
+		t.Fatal(err)
+	}
+	want["link"], want["real"] = "-> real", "new"
+	if diff := cmp.Diff(want, tree(t, dir)); diff != "" {
+		t.Error(diff)
+	}
+	if _, err := source.CreateNew(link); !errors.Is(err, fault.Conflict) {
+		t.Errorf("a link to a file that is there: %v", err)
+	}
+}
+
+// TestCreateNewRace: of many that write one name at the same time, one succeeds.
+func TestCreateNewRace(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "out")
+	files := make([]*source.AtomicFile, 20)
+	for i := range files {
+		files[i] = must(source.CreateNew(path))
+		must(files[i].Write([]byte{byte(i)}))
+	}
+	var won atomic.Int64
+	var work sync.WaitGroup
+	for i, f := range files {
+		work.Go(func() {
+			switch err := f.Commit(); {
+			case err == nil:
+				won.Add(1)
+				if got, err := os.ReadFile(path); err != nil || !bytes.Equal(got, []byte{byte(i)}) {
+					t.Errorf("%x, %v; expected %x", got, err, i)
+				}
+			case !errors.Is(err, fault.Conflict):
+				t.Error(err)
+			}
+		})
+	}
+	work.Wait()
+	if won.Load() != 1 {
+		t.Errorf("%d of %d have succeeded", won.Load(), len(files))
 	}
 }

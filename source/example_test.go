@@ -199,6 +199,15 @@ func ExampleAtomicFile() {
 	// new <nil>
 }
 
+// CreateNew leaves a file alone that is there.
+func ExampleCreateNew() {
+	path := demoFile()
+	defer os.RemoveAll(filepath.Dir(path))
+	_, err := source.CreateNew(path)
+	fmt.Println(errors.Is(err, fault.Conflict))
+	// Output: true
+}
+
 func ExampleCreateTemporary() {
 	t, err := source.CreateTemporary("")
 	if err != nil {

@@ -20,8 +20,9 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/spilehq/spile/adapters/azure"
-	"github.com/spilehq/spile/adapters/internal/storetest"
+	"github.com/spilehq/spile/adapters/internal/storesuite"
 	"github.com/spilehq/spile/fault"
+	"github.com/spilehq/spile/internal/storetest"
 	"github.com/spilehq/spile/source/remote"
 )
 
@@ -56,12 +57,8 @@ func open(t *testing.T, o *azure.Options) *azure.Store {
 
 // TestAzurite runs against a real server.
 func TestAzurite(t *testing.T) {
-	program := storetest.Program(t, "SPILE_AZURITE")
 	clean(t)
-	data := t.TempDir()
-	address := storetest.Start(t, []string{"AZURITE_ACCOUNTS=" + account + ":" + key}, func(host, port string) []string {
-		return []string{program, "--blobHost", host, "--blobPort", port, "--location", data, "--silent", "--skipApiVersionCheck", "--disableTelemetry"}
-	})
+	address := storetest.Azurite(t, account, key)
 	endpoint := "http://" + address + "/" + account
 	credential, err := service.NewSharedKeyCredential(account, key)
 	storetest.Must(t, err)
@@ -84,7 +81,7 @@ func TestAzurite(t *testing.T) {
 	wrong := open(t, nil)
 	t.Setenv("AZURE_STORAGE_KEY", key)
 	store := open(t, nil)
-	suite := &storetest.Suite{
+	suite := &storesuite.Suite{
 		Store: store, Wrong: wrong, Prefix: "azblob://container/", Missing: "azblob://no-such-container/", Secrets: []string{key, wrongKey, "sig="},
 		Keys: []string{"keys/what?", "keys/#hash", "keys//double"}, Part: 1 << 20, Pages: 0,
 		NoSuffix: true, // nor has Azure
@@ -156,10 +153,10 @@ func TestAzurite(t *testing.T) {
 		}
 	})
 
-	reads := func(t *testing.T, store storetest.Store, url string) {
+	reads := func(t *testing.T, store storesuite.Store, url string) {
 		t.Helper()
-		resp, body := (&storetest.Suite{Store: store}).Get(t, url, remote.Request{Start: 5, Len: 10})
-		if resp.Status != 206 || !bytes.Equal(body, storetest.Bytes(100_000)[5:15]) {
+		resp, body := (&storesuite.Suite{Store: store}).Get(t, url, remote.Request{Start: 5, Len: 10})
+		if resp.Status != 206 || !bytes.Equal(body, storesuite.Bytes(100_000)[5:15]) {
 			t.Errorf("%s: %+v", url, resp)
 		}
 	}
@@ -193,11 +190,11 @@ func TestAzurite(t *testing.T) {
 		reads(t, open(t, nil), "azblob://container/ranges")
 	})
 	t.Run("Anonymous", func(t *testing.T) {
-		(&storetest.Suite{Store: store, Prefix: "azblob://public/"}).Put(t, "key", storetest.Bytes(100_000))
+		(&storesuite.Suite{Store: store, Prefix: "azblob://public/"}).Put(t, "key", storesuite.Bytes(100_000))
 		t.Setenv("AZURE_NO_SIGN_REQUEST", "YES")
 		public := open(t, nil)
 		reads(t, public, "azblob://public/key")
-		resp, _ := (&storetest.Suite{Store: public}).Get(t, "azblob://container/ranges", remote.Request{Len: 1})
+		resp, _ := (&storesuite.Suite{Store: public}).Get(t, "azblob://container/ranges", remote.Request{Len: 1})
 		if resp.Status < 400 || !strings.Contains(resp.Message, "without credentials") {
 			t.Errorf("%+v", resp)
 		}

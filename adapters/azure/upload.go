@@ -50,6 +50,7 @@ type upload struct {
 	client    *blockblob.Client
 	condition *blob.AccessConditions // of the request that makes the blob
 	nonce     [12]byte               // tells the blocks from those of other writers
+	made      *azcore.ETag           // of what Put or Complete has made
 }
 
 func (u *upload) Name() string { return u.url }
@@ -81,12 +82,13 @@ func (u *upload) committed(doing string, err error) error {
 }
 
 func (u *upload) Put(ctx context.Context, p []byte) error {
-	_, err := u.client.Upload(ctx, streaming.NopCloser(bytes.NewReader(p)), &blockblob.UploadOptions{
+	resp, err := u.client.Upload(ctx, streaming.NopCloser(bytes.NewReader(p)), &blockblob.UploadOptions{
 		AccessConditions: u.condition, TransactionalValidation: checksum(p),
 	})
 	if err != nil {
 		return u.committed("write the blob", err)
 	}
+	u.made = resp.ETag
 	return nil
 }
 
@@ -144,9 +146,11 @@ func (u *upload) Complete(ctx context.Context, parts int) error {
 	for i := range blocks {
 		blocks[i] = u.block(i)
 	}
-	if _, err := u.client.CommitBlockList(ctx, blocks, &blockblob.CommitBlockListOptions{AccessConditions: u.condition}); err != nil {
+	resp, err := u.client.CommitBlockList(ctx, blocks, &blockblob.CommitBlockListOptions{AccessConditions: u.condition})
+	if err != nil {
 		return u.committed("complete the upload", err)
 	}
+	u.made = resp.ETag
 	return nil
 }
 
@@ -181,6 +185,21 @@ func (u *upload) Discard(ctx context.Context) error {
 	}
 	if err != nil {
 		return u.failed(doing, err)
+	}
+	return nil
+}
+
+// Remove deletes the blob with the ETag that was made.
+func (u *upload) Remove(ctx context.Context) error {
+	if u.made == nil {
+		return fault.New(fault.Corrupt, pkg, "cannot remove the blob: the store has made it without saying which").In(u.url)
+	}
+	_, err := u.client.Delete(ctx, &blob.DeleteOptions{AccessConditions: &blob.AccessConditions{
+		ModifiedAccessConditions: &blob.ModifiedAccessConditions{IfMatch: u.made},
+	}})
+	var r *azcore.ResponseError
+	if err != nil && !(errors.As(err, &r) && (r.StatusCode == 404 || r.StatusCode == 412)) {
+		return u.failed("remove the blob", err)
 	}
 	return nil
 }

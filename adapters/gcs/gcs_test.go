@@ -26,8 +26,9 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/spilehq/spile/adapters/gcs"
-	"github.com/spilehq/spile/adapters/internal/storetest"
+	"github.com/spilehq/spile/adapters/internal/storesuite"
 	"github.com/spilehq/spile/fault"
+	"github.com/spilehq/spile/internal/storetest"
 	"github.com/spilehq/spile/source/remote"
 )
 
@@ -53,24 +54,12 @@ func open(t *testing.T, o *gcs.Options) *gcs.Store {
 
 // TestFakeGCSServer runs against a real server.
 func TestFakeGCSServer(t *testing.T) {
-	program := storetest.Program(t, "SPILE_FAKE_GCS")
 	clean(t)
-	address := storetest.Start(t, nil, func(host, port string) []string {
-		return []string{program, "-scheme", "http", "-host", host, "-port", port, "-backend", "memory", "-public-host", host + ":" + port, "-log-level", "error"}
-	})
+	address := storetest.FakeGCS(t, "bucket", "versioned")
 	proxy := storetest.NewProxy(t, address)
 	t.Setenv("STORAGE_EMULATOR_HOST", strings.TrimPrefix(proxy.URL, "http://"))
-	for _, bucket := range []string{"bucket", "versioned"} {
-		resp, err := http.Post("http://"+address+"/storage/v1/b?project=test", "application/json",
-			strings.NewReader(fmt.Sprintf(`{"name":%q,"versioning":{"enabled":%v}}`, bucket, bucket == "versioned")))
-		storetest.Must(t, err)
-		if resp.Body.Close(); resp.StatusCode != 200 {
-			t.Fatal(resp.Status)
-		}
-	}
-	http.DefaultClient.CloseIdleConnections()
 	store := open(t, nil)
-	suite := &storetest.Suite{
+	suite := &storesuite.Suite{
 		Store: store, Prefix: "gs://bucket/", Missing: "gs://no-such-bucket/", Keys: []string{"keys/what?", "keys/#hash", "keys//double", "keys/a#1b"},
 		Part: 1 << 20, MemoryPart: 8 << 20, // it goes over all that it has with every part
 		Pages:  2100,
@@ -88,13 +77,13 @@ func TestFakeGCSServer(t *testing.T) {
 	suite.Run(t)
 
 	t.Run("Generation", func(t *testing.T) {
-		suite := &storetest.Suite{Store: store, Prefix: "gs://versioned/"}
-		suite.Put(t, "key", storetest.Bytes(100))
+		suite := &storesuite.Suite{Store: store, Prefix: "gs://versioned/"}
+		suite.Put(t, "key", storesuite.Bytes(100))
 		old, _ := suite.Get(t, "gs://versioned/key", remote.Request{Len: 1})
-		suite.Put(t, "key", storetest.Bytes(200))
+		suite.Put(t, "key", storesuite.Bytes(200))
 		name := "gs://versioned/key#" + old.Version
 		resp, body := suite.Get(t, name, remote.Request{Len: 1000})
-		if resp.Version != old.Version || !bytes.Equal(body, storetest.Bytes(100)) {
+		if resp.Version != old.Version || !bytes.Equal(body, storesuite.Bytes(100)) {
 			t.Errorf("%+v", resp)
 		}
 		if resp, _ := suite.Get(t, "gs://versioned/key", remote.Request{Len: 10, Version: old.Version}); resp.Status != 206 || resp.Size != 100 {
@@ -227,7 +216,7 @@ const part = 256 << 10
 
 // TestSession sends parts over a network that loses bytes, answers and connections.
 func TestSession(t *testing.T) {
-	content := storetest.Bytes(3*part + 1000)
+	content := storesuite.Bytes(3*part + 1000)
 	for name, trouble := range map[string]func(*bucket) func(http.ResponseWriter, *http.Request) bool{
 		"none": func(b *bucket) func(http.ResponseWriter, *http.Request) bool { return nil },
 		"half is kept": func(b *bucket) func(http.ResponseWriter, *http.Request) bool {
@@ -306,7 +295,7 @@ func TestSessionFails(t *testing.T) {
 			b.before, b.wrong = test.before, test.wrong
 			w, err := s.Create(t.Context(), "gs://bucket/key", &remote.WriteOptions{PartSize: part, Hold: 5, NoOverwrite: true})
 			storetest.Must(t, err)
-			w.Write(storetest.Bytes(3*part + 1000))
+			w.Write(storesuite.Bytes(3*part + 1000))
 			err = w.Commit(t.Context())
 			if err == nil || test.class != nil && !errors.Is(err, test.class) || strings.Contains(err.Error(), "secret") {
 				t.Errorf("%v, expected %v", err, test.class)
@@ -329,7 +318,7 @@ func TestConditions(t *testing.T) {
 			b, s := newBucket(t)
 			w, err := s.Create(t.Context(), "gs://bucket/key", &remote.WriteOptions{PartSize: part, Hold: hold, NoOverwrite: true})
 			storetest.Must(t, err)
-			_, err = w.Write(storetest.Bytes(n))
+			_, err = w.Write(storesuite.Bytes(n))
 			storetest.Must(t, err)
 			storetest.Must(t, w.Commit(t.Context()))
 			makes := 0

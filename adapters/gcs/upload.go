@@ -54,6 +54,7 @@ type upload struct {
 
 	session    string // the URL of the session; who has it can write the object
 	tail, head piece
+	whole      piece // what Put or Complete has made
 }
 
 // piece is an object that was made of parts: the one that is wanted, or one of the two that are joined.
@@ -89,8 +90,8 @@ func (u *upload) condition(key string) string {
 }
 
 func (u *upload) Put(ctx context.Context, p []byte) error {
-	made := piece{key: u.key}
-	return u.put(ctx, &made, p)
+	u.whole = piece{key: u.key}
+	return u.put(ctx, &u.whole, p)
 }
 
 // put makes an object by one request.
@@ -251,6 +252,7 @@ func (u *upload) CopyPart(context.Context, remote.CopiedPart) error {
 // Complete joins the two pieces, where there are two; otherwise the last part has made the object.
 func (u *upload) Complete(ctx context.Context, parts int) error {
 	if !u.held {
+		u.whole = u.tail
 		return nil
 	}
 	type source struct {
@@ -281,6 +283,10 @@ func (u *upload) Complete(ctx context.Context, parts int) error {
 	case a.status >= 300:
 		return store.Refused(pkg, u.url, "join the parts", a.status, a.message)
 	}
+	var object struct{ Generation string }
+	if err := json.Unmarshal(a.body, &object); err == nil {
+		u.whole = piece{key: u.key, generation: object.Generation}
+	}
 	// The object is there. That a piece could not be removed does not make it another, and is no failure.
 	fresh, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
 	defer cancel()
@@ -301,6 +307,14 @@ func (u *upload) remove(ctx context.Context, p *piece) error {
 		err = store.Refused(pkg, u.url, "remove the parts of an upload", a.status, a.message)
 	}
 	return err
+}
+
+// Remove deletes the generation that was made.
+func (u *upload) Remove(ctx context.Context) error {
+	if u.whole.generation == "" {
+		return fault.New(fault.Corrupt, pkg, "cannot remove the object: the store has made it without saying which").In(u.url)
+	}
+	return u.remove(ctx, &u.whole)
 }
 
 // Discard ends the session, and removes the pieces that were made: also those whose request was cut off, since nobody else

@@ -15,17 +15,18 @@ import (
 	"github.com/minio/minio-go/v7/pkg/credentials"
 	"go.uber.org/goleak"
 
-	"github.com/spilehq/spile/adapters/internal/storetest"
+	"github.com/spilehq/spile/adapters/internal/storesuite"
 	"github.com/spilehq/spile/adapters/s3"
 	"github.com/spilehq/spile/fault"
+	"github.com/spilehq/spile/internal/storetest"
 	"github.com/spilehq/spile/source/remote"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const (
-	accessKey = "test-access-key"
-	secretKey = "test-secret-key-that-nobody-may-see"
+	accessKey = storetest.S3AccessKey
+	secretKey = storetest.S3SecretKey
 )
 
 // clean takes out of the environment what this machine has of credentials and settings.
@@ -53,26 +54,18 @@ func open(t *testing.T, endpoint string, o s3.Options) *s3.Store {
 
 // TestVersityGW runs against a real server.
 func TestVersityGW(t *testing.T) {
-	program := storetest.Program(t, "SPILE_VERSITYGW")
 	clean(t)
-	data, meta, versions := t.TempDir(), t.TempDir(), t.TempDir()
-	address := storetest.Start(t, []string{"ROOT_ACCESS_KEY=" + accessKey, "ROOT_SECRET_KEY=" + secretKey}, func(host, port string) []string {
-		return []string{program, "--quiet", "--keep-alive", "--port", host + ":" + port, "posix", "--sidecar", meta, "--versioning-dir", versions, data}
-	})
+	address := storetest.VersityGW(t, "bucket", "versioned", "public")
 	client, err := minio.New(address, &minio.Options{Creds: credentials.NewStaticV4(accessKey, secretKey, ""), Region: "us-east-1"})
 	storetest.Must(t, err)
 	ctx := t.Context()
-	for _, bucket := range []string{"bucket", "versioned", "public"} {
-		storetest.Must(t, client.MakeBucket(ctx, bucket, minio.MakeBucketOptions{Region: "us-east-1"}))
-	}
-
 	t.Setenv("AWS_ACCESS_KEY_ID", accessKey)
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "wrong-"+secretKey)
 	wrong := open(t, "http://"+address, s3.Options{})
 	t.Setenv("AWS_SECRET_ACCESS_KEY", secretKey)
 	proxy := storetest.NewProxy(t, address)
 	store := open(t, proxy.URL, s3.Options{})
-	suite := &storetest.Suite{
+	suite := &storesuite.Suite{
 		Store: store, Wrong: wrong, Prefix: "s3://bucket/", Missing: "s3://no-such-bucket/", Secrets: []string{secretKey},
 		Keys: []string{"keys/#hash", "keys/what?"}, Part: 5 << 20, Copies: true, Pages: 1100,
 		Leftovers: func() (left []string) {
@@ -86,14 +79,14 @@ func TestVersityGW(t *testing.T) {
 
 	t.Run("Version", func(t *testing.T) {
 		storetest.Must(t, client.EnableVersioning(ctx, "versioned"))
-		suite := &storetest.Suite{Store: store, Prefix: "s3://versioned/"}
-		suite.Put(t, "key", storetest.Bytes(100))
+		suite := &storesuite.Suite{Store: store, Prefix: "s3://versioned/"}
+		suite.Put(t, "key", storesuite.Bytes(100))
 		info, err := client.StatObject(ctx, "versioned", "key", minio.StatObjectOptions{})
 		storetest.Must(t, err)
-		suite.Put(t, "key", storetest.Bytes(200))
+		suite.Put(t, "key", storesuite.Bytes(200))
 		old := "s3://versioned/key?versionId=" + info.VersionID
 		resp, body := suite.Get(t, old, remote.Request{Len: 1000})
-		if resp.Version != info.VersionID || string(body) != string(storetest.Bytes(100)) {
+		if resp.Version != info.VersionID || string(body) != string(storesuite.Bytes(100)) {
 			t.Errorf("%+v", resp)
 		}
 		resp, _ = suite.Get(t, old, remote.Request{Start: 50, Len: 10, Version: resp.Version})
@@ -111,10 +104,10 @@ func TestVersityGW(t *testing.T) {
 	t.Run("Anonymous", func(t *testing.T) {
 		storetest.Must(t, client.SetBucketPolicy(ctx, "public", `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":"*",
 			"Action":["s3:GetObject","s3:ListBucket"],"Resource":["arn:aws:s3:::public","arn:aws:s3:::public/*"]}]}`))
-		(&storetest.Suite{Store: store, Prefix: "s3://public/"}).Put(t, "key", storetest.Bytes(100))
+		(&storesuite.Suite{Store: store, Prefix: "s3://public/"}).Put(t, "key", storesuite.Bytes(100))
 		t.Setenv("AWS_NO_SIGN_REQUEST", "YES")
-		public := &storetest.Suite{Store: open(t, "http://"+address, s3.Options{}), Prefix: "s3://public/"}
-		if got := public.Whole(t, "key"); string(got) != string(storetest.Bytes(100)) {
+		public := &storesuite.Suite{Store: open(t, "http://"+address, s3.Options{}), Prefix: "s3://public/"}
+		if got := public.Whole(t, "key"); string(got) != string(storesuite.Bytes(100)) {
 			t.Error("other bytes")
 		}
 		resp, _ := public.Get(t, "s3://bucket/plain", remote.Request{Len: 10})
@@ -145,7 +138,7 @@ func TestVersityGW(t *testing.T) {
 		storetest.Must(t, os.WriteFile(filepath.Join(dir, "credentials"), []byte("[p]\naws_access_key_id = "+accessKey+"\naws_secret_access_key = "+secretKey+"\n"), 0o600))
 		t.Setenv("AWS_PROFILE", "p")
 		t.Setenv("AWS_ENDPOINT_URL_S3", "http://"+address)
-		suite := &storetest.Suite{Store: open(t, "", s3.Options{}), Prefix: "s3://bucket/"}
+		suite := &storesuite.Suite{Store: open(t, "", s3.Options{}), Prefix: "s3://bucket/"}
 		if got := suite.Whole(t, "ranges"); len(got) != 100_000 {
 			t.Errorf("%d bytes", len(got))
 		}

@@ -44,6 +44,7 @@ type upload struct {
 	object
 	options minio.PutObjectOptions // the condition of Put and Complete
 	id      string
+	made    minio.UploadInfo // by Put or Complete
 
 	mu    sync.Mutex
 	etags map[int]string // of the parts
@@ -74,10 +75,11 @@ func checksum(p []byte) string {
 }
 
 func (u *upload) Put(ctx context.Context, p []byte) error {
-	_, err := u.store.again.PutObject(ctx, u.bucket, u.key, bytes.NewReader(p), int64(len(p)), "", checksum(p), u.options)
+	made, err := u.store.again.PutObject(ctx, u.bucket, u.key, bytes.NewReader(p), int64(len(p)), "", checksum(p), u.options)
 	if err != nil {
 		return u.committed("write the object", err)
 	}
+	u.made = made
 	return nil
 }
 
@@ -141,9 +143,11 @@ func (u *upload) Complete(ctx context.Context, parts int) error {
 	for i := range list {
 		list[i] = minio.CompletePart{PartNumber: i + 1, ETag: u.etags[i]}
 	}
-	if _, err := u.store.again.CompleteMultipartUpload(ctx, u.bucket, u.key, u.id, list, u.options); err != nil {
+	made, err := u.store.again.CompleteMultipartUpload(ctx, u.bucket, u.key, u.id, list, u.options)
+	if err != nil {
 		return u.committed("complete the upload", err)
 	}
+	u.made = made
 	return nil
 }
 
@@ -154,6 +158,35 @@ func (u *upload) Discard(ctx context.Context) error {
 	}
 	if err := u.store.again.AbortMultipartUpload(ctx, u.bucket, u.key, u.id); err != nil && !gone(err) {
 		return u.failed("remove the parts of an upload", err)
+	}
+	return nil
+}
+
+// Remove deletes the version that was made, where the bucket keeps versions. Elsewhere the ETag is looked at, and named in the
+// request; a store that does not know this condition is asked without it.
+func (u *upload) Remove(ctx context.Context) error {
+	const doing = "remove the object"
+	o := minio.RemoveObjectOptions{VersionID: u.made.VersionID}
+	if o.VersionID != "" {
+		if err := u.store.again.RemoveObject(ctx, u.bucket, u.key, o); err != nil && !gone(err) {
+			return u.failed(doing, err)
+		}
+		return nil
+	}
+	info, err := u.store.again.StatObject(ctx, u.bucket, u.key, minio.StatObjectOptions{})
+	switch {
+	case err != nil && gone(err), err == nil && info.ETag != u.made.ETag:
+		return nil
+	case err != nil:
+		return u.failed(doing, err)
+	}
+	err = u.store.again.RemoveObject(store.WithHeader(ctx, "If-Match", `"`+u.made.ETag+`"`), u.bucket, u.key, o)
+	var r minio.ErrorResponse
+	if errors.As(err, &r) && (r.StatusCode == 501 || r.StatusCode == 400) {
+		err = u.store.again.RemoveObject(ctx, u.bucket, u.key, o)
+	}
+	if err != nil && !gone(err) && !(errors.As(err, &r) && r.StatusCode == 412) {
+		return u.failed(doing, err)
 	}
 	return nil
 }

@@ -46,7 +46,7 @@ With --append the documents are added to the combined file OUT, which keeps its 
 	cmd.Flags().Lookup("format").Usage = "the format of each FILE, which must be msglc; found from its content otherwise"
 	cmd.Flags().Lookup("magic").Usage = "the magic of every FILE and of OUT, 1 to 30 bytes (msglc-2024); pack gives a document another"
 	cmd.Flags().Lookup("offset").Usage = "where the document starts in each FILE, in bytes"
-	w.addOutput(cmd.Flags())
+	w.addOutput(e, cmd.Flags())
 	w.addCodec(cmd.Flags(), "the codec of the table of contents (msgpack)")
 	cmd.Flags().BoolVar(&w.appends, "append", false, "add to the combined file OUT")
 	return cmd
@@ -124,6 +124,8 @@ func (e *env) combine(ctx context.Context, args []string, in *sourceFlags, w *wr
 	switch {
 	case w.appends && w.output == "-":
 		return usagef("--append wants a file behind -o, not standard output")
+	case w.appends && e.keep:
+		return usagef("--append adds to OUT, and --no-overwrite leaves it as it is")
 	case w.appends && w.codec != 0:
 		return usagef("--append keeps the codec of OUT: --codec does not go with it")
 	}

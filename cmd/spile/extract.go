@@ -31,7 +31,7 @@ one by one.
 		},
 	}
 	in.add(cmd.Flags())
-	w.addOutput(cmd.Flags())
+	w.addOutput(e, cmd.Flags())
 	w.addTOC(cmd.Flags())
 	return cmd
 }

@@ -181,8 +181,9 @@ type writeFlags struct {
 	anyMagic  bool // repair, salvage: whatever the magic is
 }
 
-// addOutput adds -o alone.
-func (f *writeFlags) addOutput(flags *pflag.FlagSet) {
+// addOutput adds -o, and what goes with it.
+func (f *writeFlags) addOutput(e *env, flags *pflag.FlagSet) {
+	e.addNoOverwrite(flags)
 	f.threshold, f.trivial = unlimited, unlimited
 	flags.StringVarP(&f.output, "output", "o", "", "the file `OUT` to write, - for standard output; one that is there is replaced when the new one is complete")
 }

@@ -19,3 +19,20 @@ func TestSize(t *testing.T) {
 		}
 	}
 }
+
+// TestNoOverwrite: every verb that has -o has --no-overwrite.
+func TestNoOverwrite(t *testing.T) {
+	with := 0
+	for _, verb := range verbs(newRoot(new(env))) {
+		if verb.Flags().Lookup("output") == nil {
+			continue
+		}
+		with++
+		if verb.Flags().Lookup("no-overwrite") == nil {
+			t.Errorf("%s has no --no-overwrite", verb.CommandPath())
+		}
+	}
+	if with < 10 {
+		t.Errorf("%d verbs with -o", with)
+	}
+}

@@ -34,7 +34,7 @@ no verb would find it.`,
 	}
 	in.add(cmd.Flags())
 	cmd.Flags().Lookup("magic").Usage = "the magic of the document OUT, 1 to 30 bytes (msglc-2024)"
-	w.addOutput(cmd.Flags())
+	w.addOutput(e, cmd.Flags())
 	w.addCodec(cmd.Flags(), "the codec of INPUT, found from its content otherwise")
 	w.addTOC(cmd.Flags())
 	cmd.Flags().BoolVar(&w.sidecar, "sidecar", false, "write the table of contents alone, beside INPUT")

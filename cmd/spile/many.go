@@ -20,6 +20,7 @@ import (
 
 	"github.com/spilehq/spile/fault"
 	"github.com/spilehq/spile/msglc"
+	"github.com/spilehq/spile/series"
 	"github.com/spilehq/spile/source"
 )
 
@@ -27,6 +28,12 @@ import (
 const manyHelp = `FILE can be a pattern, in quotes, so that the shell leaves it alone: 'runs/*.msg', 's3://bucket/2026/*.msg'. In it * is any
 text within a step of the path, ** any steps, ? a character, [a-z] a range, {a,b} one of some. The objects that match are read side by side and printed in
 order, each with its name. A bad one is named on standard error, the others are read, and the exit status is 3.`
+
+// manyArtifacts explains the same for verbs that read artifacts.
+const manyArtifacts = `DIR can be the URL of a folder in a store, s3://bucket/1/series/…/ with a slash at the end. Where it is no artifact, it
+stands for all that are below it; so does a pattern, in quotes: 's3://bucket/*/series/*/', 'out/*/series/*'. They are read side by side
+and printed in order, each line as {"file":…,"value":…}. A bad one is named on standard error, the others are read, and the
+exit status is 3.`
 
 // printedAs says what a verb prints for one object, and so how the results for many are told apart.
 type printedAs int
@@ -53,10 +60,15 @@ func (f *jsonFlags) printed() printedAs {
 	return asLines
 }
 
-// forEach runs a verb for what a FILE argument names: one file, or every object that a pattern matches.
+// forEach runs a verb for what a FILE argument names: one file, every object that a pattern matches, or every artifact below the
+// URL of a folder that is none itself.
 func (e *env) forEach(ctx context.Context, arg string, as printedAs, do func(e *env, file string) error) error {
 	if !isPattern(arg) {
-		return do(e, arg)
+		err := do(e, arg)
+		if none, ok := errors.AsType[noManifest](err); ok {
+			return e.eachOf(ctx, e.artifactsOf(ctx, none), as, do)
+		}
+		return err
 	}
 	return e.eachOf(ctx, e.matches(ctx, arg), as, do)
 }
@@ -358,6 +370,10 @@ func (e *env) matches(ctx context.Context, arg string) iter.Seq2[string, error] 
 		}
 		if isURL(arg) {
 			prefix, pattern, _ := storePattern(arg)
+			folders := strings.HasSuffix(pattern, "/") // which are of artifacts
+			if folders {
+				pattern += series.ManifestName
+			}
 			if !doublestar.ValidatePattern(pattern) {
 				yield("", usagef("%q is no pattern", arg))
 				return
@@ -366,7 +382,11 @@ func (e *env) matches(ctx context.Context, arg string) iter.Seq2[string, error] 
 				if err == nil && !doublestar.MatchUnvalidated(pattern, entry.Name) {
 					continue
 				}
-				if !give(entry.Name, err) || err != nil {
+				name := entry.Name
+				if folders && err == nil {
+					name = beside(name, "")
+				}
+				if !give(name, err) || err != nil {
 					return
 				}
 			}

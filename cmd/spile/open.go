@@ -41,13 +41,17 @@ func (e *env) open(ctx context.Context, arg string, f *sourceFlags) (*document, 
 		return e.openFolder(ctx, dir, f)
 	}
 	inFolder := folderURL(arg)
+	file := arg
 	if inFolder {
 		if f.artifacts == nil || f.format != anyFormat && f.format != formatSeries {
 			return nil, fault.New(fault.Invalid, "", "is the URL of a folder, and this is for files").In(shown(arg))
 		}
-		arg = beside(arg, series.ManifestName)
+		file = beside(arg, series.ManifestName)
 	}
-	obj, err := e.object(ctx, arg, f)
+	obj, err := e.object(ctx, file, f)
+	if inFolder && !isHTTP(arg) && errors.Is(err, fault.NotFound) {
+		return nil, noManifest{err, arg}
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -145,7 +145,7 @@ type output interface {
 // is not written in order.
 func (e *env) create(ctx context.Context, path string) (output, error) {
 	if isURL(path) {
-		return e.createStored(ctx, path, false)
+		return e.createStored(ctx, path)
 	}
 	if path == "-" {
 		return newSpooled(func(ctx context.Context, r io.Reader) error {
@@ -170,11 +170,20 @@ func (e *env) create(ctx context.Context, path string) (output, error) {
 			return f.Commit()
 		})
 	}
-	f, err := source.CreateAtomic(path)
+	make := source.CreateAtomic
+	if e.keep {
+		make = source.CreateNew
+	}
+	f, err := make(path)
 	if err != nil {
 		return nil, err
 	}
 	return atomicOutput{f}, nil
+}
+
+// addNoOverwrite adds the flag of verbs that write an output.
+func (e *env) addNoOverwrite(flags *pflag.FlagSet) {
+	flags.BoolVar(&e.keep, "no-overwrite", false, "fail when there is something under the name of the output, instead of replacing it")
 }
 
 type atomicOutput struct{ *source.AtomicFile }

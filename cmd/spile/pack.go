@@ -35,7 +35,7 @@ for, such as most CBOR tags in MessagePack, is an error.`,
 	}
 	in.add(cmd.Flags())
 	in.addFrom(cmd.Flags())
-	w.addOutput(cmd.Flags())
+	w.addOutput(e, cmd.Flags())
 	w.addCodec(cmd.Flags(), "the codec of the document (that of INPUT, msgpack for JSON)")
 	w.addTOC(cmd.Flags())
 	cmd.Flags().BoolVar(&in.lossless, "lossless", false, "fail where something cannot be kept, instead of saying so")

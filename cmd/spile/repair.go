@@ -31,7 +31,7 @@ takes what is whole out of it.`,
 		},
 	}
 	in.add(cmd.Flags())
-	w.addOutput(cmd.Flags())
+	w.addOutput(e, cmd.Flags())
 	w.addCodec(cmd.Flags(), "the codec of the payload, where the header does not tell")
 	w.addTOC(cmd.Flags())
 	w.addAnyMagic(cmd.Flags())

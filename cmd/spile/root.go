@@ -40,6 +40,7 @@ type env struct {
 	partial bool           // something was skipped, cut short or salvaged, and stderr says what
 	stdinIn bool           // an argument has taken standard input
 	inputs  []fs.FileInfo  // the files that were opened, which no output may replace
+	keep    bool           // --no-overwrite: an output replaces nothing
 }
 
 // shared is what the runs of a verb for many objects have in common.
@@ -85,7 +86,8 @@ files are read as well, by a scan. Tables (tcb) and series artifacts are read by
 path, a URL (http, https, file), or - for standard input. Of a URL no more is read than of a file.
 
 The output that -o names appears when it is complete, in place of what was there under that name; when a verb fails,
-what was there stays.
+what was there stays. With --no-overwrite, which goes with every -o, what is there stays in any case, and the exit status
+is 1.
 
 ` + exitHelp,
 		Example:       "  spile demo",

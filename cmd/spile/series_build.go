@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"os"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -34,6 +33,10 @@ META is a manifest without its files: region, generation, tags, coverage; --infe
 artifact is the folder DIR/<region>/series/<generation>, and it is there when its manifest is: a build that fails or is
 interrupted leaves nothing. A generation is used once: one that is there is not replaced.
 
+DIR can be the URL of a place in a store, s3://bucket/prefix, gs://… or azblob://…: parts are sent in constant memory while they
+are built, and the manifest comes last. A build that is killed, and so cannot clean up, leaves parts that nothing refers to;
+another one with the same generation refuses to go on beside them.
+
 Records with one table and TSID become one series, whose rows add up. Their labels must be equal; --keep-first takes those
 of the first record where they are not, and says how often. A label that is missing is null, one that is no tag of META is
 an error.
@@ -57,6 +60,7 @@ flags give the same bytes.`,
 	flags := cmd.Flags()
 	flags.StringVar(&b.meta, "meta", "", "the `FILE` with region, generation, tags and coverage, JSON")
 	flags.StringVarP(&b.output, "output", "o", "", "the folder `DIR` below which the artifact is written")
+	b.addNoOverwrite(flags)
 	flags.Var(&choice[inputFormat]{&b.from, inputNames, []inputFormat{inputJSON, inputCSV, inputParquet, inputTSDB}}, "from", "the format of INPUT (found from the content)")
 	flags.BoolVar(&b.infer, "infer", false, "print a meta.json for INPUT, for review; -o names a file for it")
 	flags.StringVar(&b.tables, "tables", "", "the `FILE` with the tables of the metrics of a block, CSV: table id, name")
@@ -149,16 +153,16 @@ func (b *seriesBuild) run(ctx context.Context, input string) error {
 	if err := b.checkTables(in); err != nil {
 		return err
 	}
-	target := series.NewFolderTarget(b.output, meta.RegionID, meta.Generation)
-	w, err := series.NewWriter(ctx, target, meta, b.options())
+	o := b.options()
+	target, err := b.artifactTarget(ctx, b.output, meta.RegionID, meta.Generation, o.PartBytes)
+	if err != nil {
+		return err
+	}
+	w, err := series.NewWriter(ctx, target, meta, o)
 	if err != nil {
 		return named(err, b.meta)
 	}
 	defer w.Abort()
-	// What is there already is worth knowing before the work.
-	if _, err := os.Stat(filepath.Join(target.Dir(), series.ManifestName)); err == nil {
-		return fault.New(fault.Conflict, "", "holds an artifact already, and a generation is used once").In(target.Dir())
-	}
 	defer b.progress(ctx, "series build")()
 	if in.block != nil {
 		if err := in.readTables(ctx, b.tables, b.assignTables); err != nil {
@@ -172,7 +176,7 @@ func (b *seriesBuild) run(ctx context.Context, input string) error {
 		return named(err, target.Dir())
 	}
 	if b.assignTables {
-		if err := in.writeTables(target); err != nil {
+		if err := b.beside(ctx, target, ".tables.csv", in.writeTables); err != nil {
 			target.Discard() // without the names of its tables it is of no use; the first error tells
 			return err
 		}

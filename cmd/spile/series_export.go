@@ -48,6 +48,7 @@ mode prom, as in Prometheus, it is the empty string, and labels that are empty a
 	x.in.addArtifacts()
 	x.in.artifacts.once = true
 	flags.StringVarP(&x.output, "output", "o", "", "the file to write, `OUT`, - for standard output (with --to)")
+	x.addNoOverwrite(flags)
 	flags.Var(&choice[string]{&x.to, exportNames, exportNames}, "to", "the format, that of the name of OUT otherwise")
 	flags.StringVar(&x.match, "match", "", "the `SELECTOR` of the series (all)")
 	flags.Var(&choice[series.Mode]{&x.query.mode, []string{"prom", "native"}, []series.Mode{series.Prom, series.Native}}, "mode", "what a label that is missing is to a matcher: the empty string, or nothing")

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"iter"
 	"math"
 	"net/url"
 	"os"
@@ -219,6 +220,49 @@ func artifactsBelow(root string) (dirs []string) {
 		return nil // what cannot be read holds none
 	})
 	return dirs
+}
+
+// noManifest is the error for the URL of a folder in which there is no manifest. There may be artifacts below it.
+type noManifest struct {
+	error
+	url string
+}
+
+func (n noManifest) Unwrap() error { return n.error }
+
+// artifactsIn gives the URLs of the artifacts whose URLs begin with a prefix, in the order of their names.
+func (e *env) artifactsIn(ctx context.Context, prefix string) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		for entry, err := range e.list(ctx, prefix) {
+			if err == nil && !strings.HasSuffix(entry.Name, "/"+series.ManifestName) {
+				continue
+			}
+			name := entry.Name
+			if err == nil {
+				name = beside(name, "")
+			}
+			if !yield(name, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// artifactsOf gives what a FILE argument that is no pattern stands for, after it was opened in vain: the artifacts below it.
+// The error of the opening is given when there are none.
+func (e *env) artifactsOf(ctx context.Context, none noManifest) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		found := false
+		for name, err := range e.artifactsIn(ctx, none.url) {
+			found = true
+			if !yield(name, err) {
+				return
+			}
+		}
+		if !found {
+			yield("", none.error)
+		}
+	}
 }
 
 // globText is a path as a pattern that takes it alone.

@@ -145,6 +145,18 @@ func (e *env) withArtifact(ctx context.Context, file string, in *sourceFlags, us
 	return named(use(d.artifact), d.name)
 }
 
+// forEachArtifact runs a query over the artifacts that a FILE argument names. Each has a copy of the query, whose explanation
+// is its own.
+func (e *env) forEachArtifact(ctx context.Context, file string, as printedAs, in *sourceFlags, q *series.Query, use func(*env, *artifact, *series.Query) error) error {
+	return e.forEach(ctx, file, as, func(e *env, file string) error {
+		return e.withArtifact(ctx, file, in, func(a *artifact) error {
+			own := *q
+			own.Explain = &series.Explain{}
+			return use(e, a, &own)
+		})
+	})
+}
+
 func newSeriesSelect(e *env) *cobra.Command {
 	var in sourceFlags
 	var f selectFlags
@@ -161,7 +173,9 @@ In mode prom, as in Prometheus, a label that is missing is the empty string, and
 mode native no matcher selects a label that is missing.
 
 What the statistics of a block decide is not read, and of the rest the labels of the matchers first. --count prints the
-number of series, and reads no labels that it does not need.`,
+number of series, and reads no labels that it does not need.
+
+` + manyArtifacts,
 		Example: exampleMeta + `
   echo '{"table_id":1025,"tsid":10,"row_count":3,"labels":{"host":"web-1"}}' | spile series build --meta meta.json - -o out
   spile series select out/1/series/6f1c1f5e-3b0a-4c52-9d6e-0a1b2c3d4e5f '{host=~"web.*"}'`,
@@ -175,7 +189,7 @@ number of series, and reads no labels that it does not need.`,
 			if cmd.Flags().Changed("columns") {
 				q.Columns = columns
 			}
-			return e.withArtifact(cmd.Context(), args[0], &in, func(a *artifact) error {
+			return e.forEachArtifact(cmd.Context(), args[0], asLines, &in, q, func(e *env, a *artifact, q *series.Query) error {
 				return e.selectSeries(cmd.Context(), a, q, &f, count)
 			})
 		},
@@ -225,7 +239,9 @@ func newSeriesLabels(e *env) *cobra.Command {
 		Use:   "labels DIR [flags]",
 		Short: "Print the names of the labels",
 		Long: `Labels prints the names of the labels that series of an artifact have, in the order of its manifest: all of them, or
-those of the series that --match selects. Without --match no value is read.`,
+those of the series that --match selects. Without --match no value is read.
+
+` + manyArtifacts,
 		Example: exampleMeta + `
   echo '{"table_id":1025,"tsid":10,"row_count":3,"labels":{"host":"web-1"}}' | spile series build --meta meta.json - -o out
   spile series labels out/1/series/6f1c1f5e-3b0a-4c52-9d6e-0a1b2c3d4e5f`,
@@ -236,7 +252,7 @@ those of the series that --match selects. Without --match no value is read.`,
 			if err != nil {
 				return err
 			}
-			return e.withArtifact(cmd.Context(), args[0], &in, func(a *artifact) error {
+			return e.forEachArtifact(cmd.Context(), args[0], out.printed(), &in, q, func(e *env, a *artifact, q *series.Query) error {
 				q.Limit = 0
 				names, err := a.LabelNames(cmd.Context(), q)
 				if err != nil {
@@ -267,7 +283,9 @@ func newSeriesValues(e *env) *cobra.Command {
 		Short: "Print the values of a label",
 		Long: `Values prints the distinct values of a label, sorted: of all series of an artifact, or of those that --match selects.
 They come from the dictionaries of blocks; where a block has one value, from its description. A value with a line break is
-printed with an escape; --json prints values exactly.`,
+printed with an escape; --json prints values exactly.
+
+` + manyArtifacts,
 		Example: exampleMeta + `
   echo '{"table_id":1025,"tsid":10,"row_count":3,"labels":{"host":"web-1"}}' | spile series build --meta meta.json - -o out
   spile series values out/1/series/6f1c1f5e-3b0a-4c52-9d6e-0a1b2c3d4e5f host`,
@@ -278,7 +296,7 @@ printed with an escape; --json prints values exactly.`,
 			if err != nil {
 				return err
 			}
-			return e.withArtifact(cmd.Context(), args[0], &in, func(a *artifact) error {
+			return e.forEachArtifact(cmd.Context(), args[0], out.printed(), &in, q, func(e *env, a *artifact, q *series.Query) error {
 				values, err := a.LabelValues(cmd.Context(), args[1], q)
 				if err != nil {
 					return err
@@ -321,6 +339,8 @@ func newSeriesMerge(e *env) *cobra.Command {
 columns. A series that several have becomes one, whose rows add up; its labels must be equal wherever an artifact lists the
 tag. --keep-first takes those of the earliest bucket where they are not, and says how often.
 
+DIR behind -o can be the URL of a place in a store, as of series build.
+
 The artifact gets the generation of --generation, or one that follows from those of its inputs, so that the same inputs
 give the same bytes.`,
 		Example: exampleMeta + `
@@ -339,6 +359,7 @@ give the same bytes.`,
 	in.addArtifacts()
 	in.artifacts.once = true
 	cmd.Flags().StringVarP(&output, "output", "o", "", "the folder `DIR` below which the artifact is written")
+	e.addNoOverwrite(cmd.Flags())
 	cmd.Flags().StringVar(&generation, "generation", "", "the `UUID` of the artifact")
 	cmd.Flags().BoolVar(&keepFirst, "keep-first", false, "where labels differ, keep those of the earliest bucket")
 	cmd.Flags().Var(&choice[bool]{&zip, []string{"none", "zstd"}, []bool{false, true}}, "compression", "how chunks and pages are stored that become smaller by it")
@@ -346,6 +367,10 @@ give the same bytes.`,
 }
 
 func (e *env) mergeSeries(ctx context.Context, dirs []string, in *sourceFlags, output, generation string, keepFirst bool, o *series.WriteOptions) error {
+	dirs, err := e.expanded(ctx, dirs)
+	if err != nil {
+		return err
+	}
 	var inputs []*series.Artifact
 	for _, dir := range dirs {
 		d, err := e.open(ctx, dir, in)
@@ -369,7 +394,11 @@ func (e *env) mergeSeries(ctx context.Context, dirs []string, in *sourceFlags, o
 		}
 	}
 	meta := m.Manifest(id)
-	w, err := series.NewWriter(ctx, series.NewFolderTarget(output, meta.RegionID, id), meta, o)
+	target, err := e.artifactTarget(ctx, output, meta.RegionID, id, o.PartBytes)
+	if err != nil {
+		return err
+	}
+	w, err := series.NewWriter(ctx, target, meta, o)
 	if err != nil {
 		return err
 	}

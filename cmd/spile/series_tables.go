@@ -3,15 +3,13 @@ package main
 import (
 	"context"
 	"encoding/csv"
+	"io"
 	"maps"
 	"math"
-	"path/filepath"
 	"slices"
 	"strconv"
 
 	"github.com/spilehq/spile/fault"
-	"github.com/spilehq/spile/series"
-	"github.com/spilehq/spile/source"
 )
 
 // readTables finds the tables of the metrics of a block: those that a file gives them, and, where assign says so, for the
@@ -53,25 +51,17 @@ func (in *seriesInput) readTables(ctx context.Context, path string, assign bool)
 	return nil
 }
 
-// writeTables writes the tables of the metrics beside the folder of an artifact, as --tables reads them.
-func (in *seriesInput) writeTables(target *series.FolderTarget) error {
-	f, err := source.CreateAtomic(filepath.Clean(target.Dir()) + ".tables.csv")
-	if err != nil {
-		return err
-	}
-	defer f.Abort()
+// writeTables writes the tables of the metrics as --tables reads them.
+func (in *seriesInput) writeTables(out io.Writer) error {
 	names := make(map[uint32]string, len(in.tables))
 	for name, id := range in.tables {
 		names[id] = name
 	}
-	w := csv.NewWriter(f)
+	w := csv.NewWriter(out)
 	w.Write([]string{"table_id", "name"})
 	for _, id := range slices.Sorted(maps.Keys(names)) {
 		w.Write([]string{strconv.FormatUint(uint64(id), 10), names[id]})
 	}
 	w.Flush()
-	if err := w.Error(); err != nil { // of any write
-		return err
-	}
-	return f.Commit()
+	return w.Error() // of any write
 }

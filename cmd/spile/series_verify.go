@@ -12,8 +12,21 @@ import (
 )
 
 // verified are the files to verify: in place of a folder with many artifacts below it, these.
-func verified(files []string) (out []string) {
+func (e *env) verified(ctx context.Context, files []string) (out []string, err error) {
 	for _, file := range files {
+		if folderURL(file) && !isHTTP(file) && !isPattern(file) {
+			n := len(out)
+			for name, err := range e.artifactsIn(ctx, file) {
+				if err != nil {
+					return nil, err
+				}
+				out = append(out, name)
+			}
+			if len(out) == n { // the error says so
+				out = append(out, file)
+			}
+			continue
+		}
 		dir, ok := folder(file)
 		if !ok {
 			out = append(out, file)
@@ -30,7 +43,7 @@ func verified(files []string) (out []string) {
 			out = append(out, d)
 		}
 	}
-	return out
+	return out, nil
 }
 
 // seriesFault is the fault of an artifact that err is.
@@ -67,7 +80,20 @@ func (e *env) artifactVerify(ctx context.Context, a *artifact, deep bool, findin
 	if known := a.options(); known != nil {
 		o.Options = *known
 	}
-	if a.url != "" { // a server says nothing of what else it has
+	if isHTTP(a.url) { // a server of files says nothing of what else it has
+		return series.Verify(ctx, a.open, o, found)
+	}
+	if a.url != "" {
+		dir := beside(a.url, "")
+		o.List = func(ctx context.Context) (names []string, err error) {
+			for entry, err := range e.list(ctx, dir) {
+				if err != nil {
+					return nil, err
+				}
+				names = append(names, strings.TrimPrefix(entry.Name, dir))
+			}
+			return names, nil
+		}
 		return series.Verify(ctx, a.open, o, found)
 	}
 	o.List = func(context.Context) ([]string, error) {

@@ -166,7 +166,11 @@ func (e *env) serve(ctx context.Context, args []string, in *sourceFlags, f *serv
 			a.Close()
 		}
 	}()
-	if err := s.open(ctx, verified(args), in, f.strict); err != nil {
+	args, err := e.verified(ctx, args)
+	if err != nil {
+		return err
+	}
+	if err := s.open(ctx, args, in, f.strict); err != nil {
 		return err
 	}
 	o := &promapi.Options{

@@ -124,7 +124,7 @@ type storeOutput struct {
 }
 
 // createStored begins an output in a store. Its first bytes are held back: the header of a document is known last.
-func (e *env) createStored(ctx context.Context, url string, noOverwrite bool) (output, error) {
+func (e *env) createStored(ctx context.Context, url string) (output, error) {
 	if isHTTP(url) {
 		return nil, usagef("%s: nothing is written over HTTP", shown(url))
 	}
@@ -132,7 +132,7 @@ func (e *env) createStored(ctx context.Context, url string, noOverwrite bool) (o
 	if err != nil {
 		return nil, err
 	}
-	w, err := at.Create(ctx, url, &remote.WriteOptions{Hold: msglc.PrefixSize, NoOverwrite: noOverwrite})
+	w, err := at.Create(ctx, url, &remote.WriteOptions{Hold: msglc.PrefixSize, NoOverwrite: e.keep})
 	if err != nil {
 		return nil, err
 	}

@@ -42,6 +42,7 @@ With keys the table is sealed. --explain prints, for each column, the size that 
 	flags.StringVar(&b.schema, "schema", "", "the `FILE` with the schema, JSON")
 	flags.BoolVar(&b.infer, "infer", false, "print a schema that INPUT fits, instead of a table; -o writes it to a file")
 	flags.StringVarP(&b.output, "output", "o", "", "the file to write, `OUT`, - for standard output")
+	b.addNoOverwrite(flags)
 	flags.BoolVar(&b.explain, "explain", false, "print the size of every encoding that was tried, on standard error")
 	b.text.add(flags)
 	flags.Var(&b.text.maxDecoded, "max-decoded", "take up to N bytes for the shared strings of a workbook (64M and 64 times its size)")

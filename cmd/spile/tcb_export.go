@@ -41,6 +41,7 @@ JSON Lines, CSV and XLSX are read back by table build. A date outside what Parqu
 	x.in.addTables(flags)
 	x.in.tables.addLabels(flags)
 	flags.StringVarP(&x.output, "output", "o", "", "the file to write, `OUT`, - for standard output (with --to)")
+	x.addNoOverwrite(flags)
 	flags.Var(&choice[textFormat]{&x.to, textNames, []textFormat{textJSON, textCSV, textXLSX, textParquet, textArrow}}, "to", "the format, that of the name of OUT otherwise")
 	flags.Var(&choice[bool]{&x.ticks, []string{"auto", "ticks"}, []bool{false, true}}, "times", "dates and spans in Parquet and Arrow: as such, or as numbers of 100 ns")
 	flags.BoolVar(&x.tags, "tags", false, "write the tags into the header of CSV and XLSX, as name@7")

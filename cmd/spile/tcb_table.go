@@ -195,6 +195,7 @@ signed.`,
 	in.addBytes(cmd.Flags())
 	keys.add(cmd.Flags())
 	cmd.Flags().StringVarP(&output, "output", "o", "", "the file to write, `OUT`, - for standard output")
+	e.addNoOverwrite(cmd.Flags())
 	return cmd
 }
 
@@ -232,6 +233,7 @@ MAC is taken off unchecked, and standard error says so.`,
 	in.addBytes(cmd.Flags())
 	keys.add(cmd.Flags())
 	cmd.Flags().StringVarP(&output, "output", "o", "", "the file to write, `OUT`, - for standard output")
+	e.addNoOverwrite(cmd.Flags())
 	return cmd
 }
 
@@ -270,6 +272,8 @@ never replaced: what was sealed with the key in it would be lost. Encryption and
 		},
 	}
 	cmd.Flags().StringVarP(&output, "output", "o", "", "the `FILE` to write, which must not be there")
+	e.addNoOverwrite(cmd.Flags())
+	cmd.Flags().Lookup("no-overwrite").Usage = "replace no file, as always"
 	return cmd
 }
 

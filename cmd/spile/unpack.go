@@ -26,7 +26,7 @@ combined file has whole documents as its payload, so it is refused; extract take
 		},
 	}
 	in.add(cmd.Flags())
-	w.addOutput(cmd.Flags())
+	w.addOutput(e, cmd.Flags())
 	return cmd
 }
 

@@ -93,7 +93,10 @@ func (e *env) verify(ctx context.Context, files []string, in *sourceFlags, out *
 	if err := in.check(); err != nil {
 		return err
 	}
-	files, err := e.expanded(ctx, verified(files))
+	files, err := e.verified(ctx, files)
+	if err == nil {
+		files, err = e.expanded(ctx, files)
+	}
 	if err != nil {
 		return err
 	}

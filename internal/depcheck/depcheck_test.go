@@ -38,6 +38,7 @@ var allowed = map[string][]string{
 
 	"internal/rangetest":  {},
 	"internal/toxic":      {},
+	"internal/storetest":  {},
 	"internal/tabletest":  {"tcb"},
 	"internal/seriestest": {"series"},
 
@@ -88,8 +89,8 @@ var allowed = map[string][]string{
 		"github.com/bboreham/go-loser", "golang.org/x/exp",
 	},
 
-	"adapters/internal/store":     {"source/remote"},
-	"adapters/internal/storetest": {"source/remote"},
+	"adapters/internal/store":      {"source/remote"},
+	"adapters/internal/storesuite": {"source/remote", "internal/storetest"},
 	// The client for S3, with what it checks and compresses, and the reader of its shared files. Neither Amazon's own nor gRPC.
 	"adapters/s3": {
 		"adapters/internal/store", "github.com/minio/minio-go/v7", "github.com/minio/md5-simd", "github.com/minio/crc64nvme", "github.com/cespare/xxhash/v2",

@@ -41,6 +41,10 @@ type Upload interface {
 	// Discard removes what was sent, after Begin was called, whatever has failed; it is not called after Complete
 	// succeeded. It may be called again, and finds less or nothing then.
 	Discard(ctx context.Context) error
+
+	// Remove deletes the object that Put or Complete has made. One that was replaced or removed since is left alone, as far as
+	// the store can be asked for that.
+	Remove(ctx context.Context) error
 }
 
 // Part is a run of bytes of an object that is being written.

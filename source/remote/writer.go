@@ -21,6 +21,10 @@ const (
 
 	// discardTime bounds the requests that clean up: a program that was told to end does not wait longer.
 	discardTime = 30 * time.Second
+
+	// makeTime is how long the request that makes the object may go on when its context ends: cut off, nobody would know
+	// whether there is an object. A program that was told to end waits so long at most.
+	makeTime = 5 * time.Second
 )
 
 // WriteOptions says how an object is written. The zero value, and nil, are the defaults.
@@ -69,6 +73,7 @@ type Writer struct {
 	copies bool // the store has copied a part
 	noCopy bool // the store has said that it cannot
 	ended  bool // committed or aborted
+	made   bool // committed
 
 	cut atomic.Int64 // parts that were cut off by the end of a context
 
@@ -167,7 +172,8 @@ func (w *Writer) WriteAt(p []byte, off int64) (int, error) {
 }
 
 // Commit sends what is left and makes the object. When it fails, what was sent is removed; then the name leads to what it
-// led to before, unless the connection broke while the store made the object, which the error says.
+// led to before, unless the connection broke while the store made the object, which the error says. A request for that which
+// is on its way when ctx ends is waited for, a few seconds long.
 func (w *Writer) Commit(ctx context.Context) error {
 	if err := w.usable(); err != nil {
 		if !w.ended {
@@ -181,14 +187,26 @@ func (w *Writer) Commit(ctx context.Context) error {
 		w.Abort(ctx)
 		return err
 	}
-	w.ended = true
+	w.ended, w.made = true, true
 	w.release()
 	return nil
 }
 
+// Remove deletes the object that Commit has made, and no other: one that has replaced it, or that somebody has removed, is
+// left alone, as far as the store can be asked for that. It is for objects of which several are wanted or none. Like Abort it
+// works for half a minute when ctx has ended. Before Commit has succeeded it is [fault.Invalid].
+func (w *Writer) Remove(ctx context.Context) error {
+	if !w.made {
+		return w.invalid("there is no object to be removed: nothing was committed")
+	}
+	fresh, cancel := context.WithTimeout(context.WithoutCancel(ctx), discardTime)
+	defer cancel()
+	return w.up.Remove(fresh)
+}
+
 func (w *Writer) commit(ctx context.Context) error {
 	if w.parts == 0 {
-		return w.up.Put(ctx, w.part)
+		return outliving(ctx, func(ctx context.Context) error { return w.up.Put(ctx, w.part) })
 	}
 	if len(w.part) > 0 {
 		if err := w.flush(true); err != nil {
@@ -204,7 +222,26 @@ func (w *Writer) commit(ctx context.Context) error {
 	if err := w.group.Wait(); err != nil {
 		return err
 	}
-	return w.up.Complete(ctx, w.parts)
+	return outliving(ctx, func(ctx context.Context) error { return w.up.Complete(ctx, w.parts) })
+}
+
+// outliving calls f with a context that ends makeTime after ctx does.
+func outliving(ctx context.Context, f func(context.Context) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	defer context.AfterFunc(ctx, func() {
+		timer := time.NewTimer(makeTime)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+			cancel()
+		case <-longer.Done():
+		}
+	})()
+	return f(longer)
 }
 
 // Abort ends the writing and removes what was sent. It does so too when ctx has ended: for half a minute then, and not

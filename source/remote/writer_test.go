@@ -12,6 +12,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -153,6 +155,17 @@ func (s *shelf) Discard(ctx context.Context) error {
 		s.breach("discarded, made %v, %d parts under way", s.made, s.running)
 	}
 	s.discarded = true
+	return err
+}
+
+func (s *shelf) Remove(ctx context.Context) error {
+	err := s.call(ctx, "remove")
+	if !s.made {
+		s.breach("removed what was not made")
+	}
+	if err == nil {
+		s.object, s.made = nil, false
+	}
 	return err
 }
 
@@ -373,6 +386,98 @@ func TestWriterAborts(t *testing.T) {
 			s.check(t)
 		})
 	}
+}
+
+// TestWriterRemove: what was committed can be removed, also when the context has ended, and nothing else.
+func TestWriterRemove(t *testing.T) {
+	for _, n := range []int{3, 30} {
+		s := newShelf(remote.UploadLimits{})
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		w, err := remote.NewWriter(ctx, s, &remote.WriteOptions{PartSize: 4})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.Write(random(n))
+		if err := w.Remove(ctx); !errors.Is(err, fault.Invalid) {
+			t.Errorf("removed before it was committed: %v", err)
+		}
+		if err := w.Commit(ctx); err != nil || !s.made {
+			t.Fatal(err)
+		}
+		cancel()
+		if err := w.Remove(ctx); err != nil || s.made {
+			t.Errorf("not removed: %v", err)
+		}
+		s.check(t)
+	}
+	s := newShelf(remote.UploadLimits{})
+	w, err := remote.NewWriter(t.Context(), s, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Abort(t.Context())
+	if err := w.Remove(t.Context()); !errors.Is(err, fault.Invalid) || len(s.calls) > 0 {
+		t.Errorf("removed after Abort: %v, calls %q", err, s.calls)
+	}
+}
+
+// TestWriterInterrupted: a context that ends while the store makes the object does not leave it unknown whether it did.
+func TestWriterInterrupted(t *testing.T) {
+	for n, what := range map[int]string{3: "put", 30: "complete"} {
+		synctest.Test(t, func(t *testing.T) {
+			for _, late := range []bool{false, true} {
+				s := newShelf(remote.UploadLimits{})
+				ctx, cancel := context.WithCancel(t.Context())
+				slow := &slowShelf{shelf: s, began: cancel, wait: time.Second}
+				if late {
+					slow.wait = time.Minute
+				}
+				w, err := remote.NewWriter(ctx, slow, &remote.WriteOptions{PartSize: 4})
+				if err != nil {
+					t.Fatal(err)
+				}
+				w.Write(random(n))
+				err = w.Commit(ctx)
+				if !late && (err != nil || !s.made) || late && (!errors.Is(err, context.Canceled) || s.made) {
+					t.Errorf("%s, late %v: %v, made %v", what, late, err, s.made)
+				}
+				s.check(t)
+				synctest.Wait()
+			}
+		})
+	}
+}
+
+// slowShelf is a shelf that takes its time to make an object.
+type slowShelf struct {
+	*shelf
+	began func()
+	wait  time.Duration
+}
+
+func (s *slowShelf) pause(ctx context.Context) error {
+	s.began()
+	select {
+	case <-time.After(s.wait):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (s *slowShelf) Put(ctx context.Context, p []byte) error {
+	if err := s.pause(ctx); err != nil {
+		return err
+	}
+	return s.shelf.Put(ctx, p)
+}
+
+func (s *slowShelf) Complete(ctx context.Context, parts int) error {
+	if err := s.pause(ctx); err != nil {
+		return err
+	}
+	return s.shelf.Complete(ctx, parts)
 }
 
 // TestWriterCutOff: when parts were cut off, what is left of them is removed again.

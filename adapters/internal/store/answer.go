@@ -43,8 +43,20 @@ func Keep(ctx context.Context) (context.Context, *Record) {
 	return context.WithValue(ctx, recordKey{}, rec), rec
 }
 
+type headerKey struct{}
+
+// WithHeader returns a context whose requests have a header that the library cannot be told to send. It is not signed, which
+// headers need not be that say no more than a condition.
+func WithHeader(ctx context.Context, name, value string) context.Context {
+	return context.WithValue(ctx, headerKey{}, [2]string{name, value})
+}
+
 // RoundTrip sends the request.
 func (r *Recorder) RoundTrip(req *http.Request) (*http.Response, error) {
+	if h, ok := req.Context().Value(headerKey{}).([2]string); ok {
+		req = req.Clone(req.Context())
+		req.Header.Set(h[0], h[1])
+	}
 	resp, err := r.Base.RoundTrip(req)
 	if rec, ok := req.Context().Value(recordKey{}).(*Record); ok {
 		rec.Response = resp

@@ -1,4 +1,5 @@
-package storetest
+// Package storesuite holds the packages of object stores to what they promise, each against a real server.
+package storesuite
 
 import (
 	"bytes"
@@ -15,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/spilehq/spile/fault"
+	"github.com/spilehq/spile/internal/storetest"
 	"github.com/spilehq/spile/source"
 	"github.com/spilehq/spile/source/remote"
 )
@@ -74,6 +76,7 @@ func (s *Suite) Run(t *testing.T) {
 	t.Run("Held", s.testHeld)
 	t.Run("NoOverwrite", s.testNoOverwrite)
 	t.Run("Abort", s.testAbort)
+	t.Run("Remove", s.testRemove)
 	t.Run("Copy", s.Copy)
 	t.Run("Pages", s.testPages)
 	t.Run("Memory", s.testMemory)
@@ -83,22 +86,22 @@ func (s *Suite) Run(t *testing.T) {
 func (s *Suite) Put(t testing.TB, key string, content []byte) {
 	t.Helper()
 	w, err := s.Store.Create(t.Context(), s.Prefix+key, nil)
-	Must(t, err)
+	storetest.Must(t, err)
 	_, err = w.Write(content)
-	Must(t, err)
-	Must(t, w.Commit(t.Context()))
+	storetest.Must(t, err)
+	storetest.Must(t, w.Commit(t.Context()))
 }
 
 // Get sends one request, and returns the answer and its body.
 func (s *Suite) Get(t testing.TB, url string, r remote.Request) (*remote.Response, []byte) {
 	t.Helper()
 	g, err := s.Store.Getter(url)
-	Must(t, err)
+	storetest.Must(t, err)
 	resp, err := g.Get(t.Context(), r)
-	Must(t, err)
+	storetest.Must(t, err)
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
-	Must(t, err)
+	storetest.Must(t, err)
 	return resp, body
 }
 
@@ -136,7 +139,7 @@ func (s *Suite) testKeys(t *testing.T) {
 	}
 	last := ""
 	for e, err := range s.Store.List(t.Context(), s.Prefix+"keys/") {
-		Must(t, err)
+		storetest.Must(t, err)
 		if size, ok := sizes[e.Name]; !ok || size != e.Size {
 			t.Errorf("lists %q of %d bytes, expected %d (%v)", e.Name, e.Size, size, ok)
 		}
@@ -221,9 +224,9 @@ func (s *Suite) testRefused(t *testing.T) {
 	refused := func(store Store, url string, statuses ...int) {
 		t.Helper()
 		g, err := store.Getter(url)
-		Must(t, err)
+		storetest.Must(t, err)
 		resp, err := g.Get(t.Context(), remote.Request{Len: 10})
-		Must(t, err)
+		storetest.Must(t, err)
 		defer resp.Body.Close()
 		if !slices.Contains(statuses, resp.Status) || strings.Contains(resp.Message, "\n") || resp.Message == "" && store == s.Wrong {
 			t.Errorf("%s: %d %q", url, resp.Status, resp.Message)
@@ -248,7 +251,7 @@ func (s *Suite) testRefused(t *testing.T) {
 	create := func(store Store, url string, n int64) {
 		t.Helper()
 		w, err := store.Create(t.Context(), url, &remote.WriteOptions{PartSize: s.Part})
-		Must(t, err)
+		storetest.Must(t, err)
 		_, err = w.Write(Bytes(int(n)))
 		if end := w.Commit(t.Context()); end == nil {
 			t.Errorf("%s: written", url)
@@ -276,7 +279,7 @@ func (s *Suite) testRefused(t *testing.T) {
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
 	g, err := s.Store.Getter(s.Prefix + "pinned")
-	Must(t, err)
+	storetest.Must(t, err)
 	if _, err := g.Get(cancelled, remote.Request{Len: 1}); !errors.Is(err, context.Canceled) {
 		t.Errorf("with a context that has ended: %v", err)
 	}
@@ -298,22 +301,22 @@ func (s *Suite) testHeld(t *testing.T) {
 			key := fmt.Sprintf("held-%d-%d", n, hold)
 			content := Bytes(int(n))
 			w, err := s.Store.Create(t.Context(), s.Prefix+key, &remote.WriteOptions{PartSize: s.Part, Hold: hold})
-			Must(t, err)
+			storetest.Must(t, err)
 			defer w.Abort(t.Context())
 			changed := bytes.Clone(content)
 			clear(changed[:hold])
 			for p := range slices.Chunk(changed, 1_000_003) {
 				_, err := w.Write(p)
-				Must(t, err)
+				storetest.Must(t, err)
 			}
 			if resp, _ := s.Get(t, s.Prefix+key, remote.Request{Len: 1}); resp.Status != 404 {
 				t.Errorf("%s can be read before Commit: %+v", key, resp)
 			}
 			if hold > 0 {
 				_, err = w.WriteAt(content[:hold], 0)
-				Must(t, err)
+				storetest.Must(t, err)
 			}
-			Must(t, w.Commit(t.Context()))
+			storetest.Must(t, w.Commit(t.Context()))
 			if !bytes.Equal(s.Whole(t, key), content) {
 				t.Errorf("%s: other bytes", key)
 			}
@@ -344,9 +347,9 @@ func (s *Suite) testNoOverwrite(t *testing.T) {
 			o.Hold = hold
 			key := fmt.Sprintf("once-%d-%d", n, hold)
 			w, err := s.Store.Create(t.Context(), s.Prefix+key, &o)
-			Must(t, err)
+			storetest.Must(t, err)
 			_, err = w.Write(Bytes(int(n)))
-			Must(t, err)
+			storetest.Must(t, err)
 			s.Put(t, key, Bytes(20))
 			if err := w.Commit(t.Context()); !errors.Is(err, fault.Conflict) {
 				t.Errorf("%s: an object that came later: %v", key, err)
@@ -355,10 +358,10 @@ func (s *Suite) testNoOverwrite(t *testing.T) {
 				t.Errorf("%s was replaced", key)
 			}
 			w, err = s.Store.Create(t.Context(), s.Prefix+"new-"+key, &o)
-			Must(t, err)
+			storetest.Must(t, err)
 			_, err = w.Write(Bytes(int(n)))
-			Must(t, err)
-			Must(t, w.Commit(t.Context()))
+			storetest.Must(t, err)
+			storetest.Must(t, w.Commit(t.Context()))
 			if !bytes.Equal(s.Whole(t, "new-"+key), Bytes(int(n))) {
 				t.Errorf("new-%s: other bytes", key)
 			}
@@ -375,16 +378,16 @@ func (s *Suite) testAbort(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
 				w, err := s.Store.Create(ctx, s.Prefix+key, &remote.WriteOptions{PartSize: s.Part, Hold: hold})
-				Must(t, err)
+				storetest.Must(t, err)
 				_, err = w.Write(Bytes(int(n)))
-				Must(t, err)
+				storetest.Must(t, err)
 				if cancelled {
 					cancel()
 					if err := w.Commit(ctx); !errors.Is(err, context.Canceled) {
 						t.Errorf("%s: committed: %v", key, err)
 					}
 				}
-				Must(t, w.Abort(ctx))
+				storetest.Must(t, w.Abort(ctx))
 				if resp, _ := s.Get(t, s.Prefix+key, remote.Request{Len: 1}); resp.Status != 404 {
 					t.Errorf("%s can be read: %+v", key, resp)
 				}
@@ -398,13 +401,45 @@ func (s *Suite) testAbort(t *testing.T) {
 	// An object that was there stays.
 	s.Put(t, "kept", Bytes(10))
 	w, err := s.Store.Create(t.Context(), s.Prefix+"kept", &remote.WriteOptions{PartSize: s.Part})
-	Must(t, err)
+	storetest.Must(t, err)
 	_, err = w.Write(Bytes(int(2*s.Part + 1)))
-	Must(t, err)
-	Must(t, w.Abort(t.Context()))
+	storetest.Must(t, err)
+	storetest.Must(t, w.Abort(t.Context()))
 	if !bytes.Equal(s.Whole(t, "kept"), Bytes(10)) {
 		t.Error("an object is another after an upload that was aborted")
 	}
+}
+
+// testRemove removes objects that were written, and none that has replaced them.
+func (s *Suite) testRemove(t *testing.T) {
+	for _, n := range []int64{10, s.Part*2 + 1} {
+		for _, hold := range []int64{0, 10} {
+			key := fmt.Sprintf("removed-%d-%d", n, hold)
+			write := func() *remote.Writer {
+				w, err := s.Store.Create(t.Context(), s.Prefix+key, &remote.WriteOptions{PartSize: s.Part, Hold: hold})
+				storetest.Must(t, err)
+				_, err = w.Write(Bytes(int(n)))
+				storetest.Must(t, err)
+				storetest.Must(t, w.Commit(t.Context()))
+				return w
+			}
+			there := func(what string, status ...int) {
+				t.Helper()
+				if resp, _ := s.Get(t, s.Prefix+key, remote.Request{Len: 1}); !slices.Contains(status, resp.Status) {
+					t.Errorf("%s, %s: %+v", key, what, resp)
+				}
+			}
+			first := write()
+			s.Put(t, key, Bytes(20))
+			storetest.Must(t, first.Remove(t.Context()))
+			there("replaced", 206)
+			second := write()
+			storetest.Must(t, second.Remove(t.Context()))
+			there("removed", 404)
+			storetest.Must(t, second.Remove(t.Context()))
+		}
+	}
+	s.nothingLeft(t)
 }
 
 // stored is an object of the store as [remote.Writer.Copy] takes it.
@@ -424,17 +459,17 @@ func (s *Suite) Copy(t *testing.T) {
 	from := stored{source.Memory("", content), s.Prefix + "copied from", resp.Version}
 	head := []byte("head")
 	w, err := s.Store.Create(t.Context(), s.Prefix+"copied", &remote.WriteOptions{PartSize: s.Part, Hold: 4})
-	Must(t, err)
+	storetest.Must(t, err)
 	defer w.Abort(t.Context())
 	_, err = w.Write([]byte("...."))
-	Must(t, err)
+	storetest.Must(t, err)
 	first, err := w.Copy(t.Context(), from, 1, int64(len(content))-1)
-	Must(t, err)
+	storetest.Must(t, err)
 	second, err := w.Copy(t.Context(), from, s.Part, 2*s.Part)
-	Must(t, err)
+	storetest.Must(t, err)
 	_, err = w.WriteAt(head, 0)
-	Must(t, err)
-	Must(t, w.Commit(t.Context()))
+	storetest.Must(t, err)
+	storetest.Must(t, w.Commit(t.Context()))
 	if want := slices.Concat(head, content[1:], content[s.Part:3*s.Part]); !bytes.Equal(s.Whole(t, "copied"), want) {
 		t.Error("other bytes")
 	}
@@ -446,7 +481,7 @@ func (s *Suite) Copy(t *testing.T) {
 	}
 	s.Put(t, "copied from", content[1:])
 	w, err = s.Store.Create(t.Context(), s.Prefix+"copied from another", &remote.WriteOptions{PartSize: s.Part})
-	Must(t, err)
+	storetest.Must(t, err)
 	defer w.Abort(t.Context())
 	if _, err = w.Copy(t.Context(), from, 0, 2*s.Part); err == nil {
 		err = w.Commit(t.Context())
@@ -462,7 +497,7 @@ func (s *Suite) testPages(t *testing.T) {
 	}
 	n := 0
 	for e, err := range s.Store.List(t.Context(), s.Prefix+"pages/") {
-		Must(t, err)
+		storetest.Must(t, err)
 		if want := fmt.Sprintf("%spages/%05d", s.Prefix, n); e.Name != want {
 			t.Fatalf("lists %s, expected %s", e.Name, want)
 		}
@@ -478,15 +513,15 @@ func (s *Suite) testMemory(t *testing.T) {
 	const size = 200 << 20
 	piece, part := Bytes(1<<20), cmp.Or(s.MemoryPart, s.Part)
 	w, err := s.Store.Create(t.Context(), s.Prefix+"large", &remote.WriteOptions{PartSize: part, Parallel: 2, Hold: 64})
-	Must(t, err)
+	storetest.Must(t, err)
 	defer w.Abort(t.Context())
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	for w.Len() < size {
 		_, err := w.Write(piece)
-		Must(t, err)
+		storetest.Must(t, err)
 	}
-	Must(t, w.Commit(t.Context()))
+	storetest.Must(t, w.Commit(t.Context()))
 	runtime.ReadMemStats(&after)
 	// Four parts, of which the first grew, and what 200 requests of a client take.
 	got, most := int64(after.TotalAlloc-before.TotalAlloc), 8*part+48<<20

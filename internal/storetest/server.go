@@ -1,4 +1,4 @@
-// Package storetest holds the packages of object stores to what they promise, each against a real server.
+// Package storetest starts servers of object stores for tests, and stands before them and counts.
 package storetest
 
 import (
@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -30,15 +31,86 @@ func Program(t *testing.T, variable string) string {
 	return path
 }
 
+// The credentials of a server that VersityGW has started.
+const (
+	S3AccessKey = "test-access-key"
+	S3SecretKey = "test-secret-key-that-nobody-may-see"
+)
+
+// VersityGW starts versitygw, an S3 server, with buckets. Without its program the test is skipped.
+func VersityGW(t *testing.T, buckets ...string) (address string) {
+	t.Helper()
+	program := Program(t, "SPILE_VERSITYGW")
+	address, stop, err := LaunchVersityGW(program, t.TempDir(), buckets...)
+	Must(t, err)
+	t.Cleanup(stop)
+	return address
+}
+
+// LaunchVersityGW is VersityGW outside of tests. The server keeps its files in dir, until stop is called.
+func LaunchVersityGW(program, dir string, buckets ...string) (address string, stop func(), err error) {
+	data, meta, versions := filepath.Join(dir, "data"), filepath.Join(dir, "meta"), filepath.Join(dir, "versions")
+	for _, folder := range []string{data, meta, versions} {
+		if err := os.Mkdir(folder, 0o777); err != nil {
+			return "", nil, err
+		}
+	}
+	for _, bucket := range buckets { // which is a folder there
+		if err := os.Mkdir(filepath.Join(data, bucket), 0o777); err != nil {
+			return "", nil, err
+		}
+	}
+	return Launch(dir, []string{"ROOT_ACCESS_KEY=" + S3AccessKey, "ROOT_SECRET_KEY=" + S3SecretKey}, func(host, port string) []string {
+		return []string{program, "--quiet", "--keep-alive", "--port", host + ":" + port, "posix", "--sidecar", meta, "--versioning-dir", versions, data}
+	})
+}
+
+// FakeGCS starts fake-gcs-server with buckets. Without its program the test is skipped.
+func FakeGCS(t *testing.T, buckets ...string) (address string) {
+	t.Helper()
+	program := Program(t, "SPILE_FAKE_GCS")
+	address = Start(t, nil, func(host, port string) []string {
+		return []string{program, "-scheme", "http", "-host", host, "-port", port, "-backend", "memory", "-public-host", host + ":" + port, "-log-level", "error"}
+	})
+	transport := &http.Transport{}
+	defer transport.CloseIdleConnections()
+	for _, bucket := range buckets {
+		resp, err := (&http.Client{Transport: transport}).Post("http://"+address+"/storage/v1/b?project=test", "application/json",
+			strings.NewReader(fmt.Sprintf(`{"name":%q,"versioning":{"enabled":%v}}`, bucket, bucket == "versioned")))
+		Must(t, err)
+		if resp.Body.Close(); resp.StatusCode != 200 {
+			t.Fatal(resp.Status)
+		}
+	}
+	return address
+}
+
+// Azurite starts Azurite with an account. Without its program the test is skipped.
+func Azurite(t *testing.T, account, key string) (address string) {
+	t.Helper()
+	program, data := Program(t, "SPILE_AZURITE"), t.TempDir()
+	return Start(t, []string{"AZURITE_ACCOUNTS=" + account + ":" + key}, func(host, port string) []string {
+		return []string{program, "--blobHost", host, "--blobPort", port, "--location", data, "--silent", "--skipApiVersionCheck", "--disableTelemetry"}
+	})
+}
+
 // Start starts a server that listens at the address it is given in its arguments, and waits until it takes connections. The
 // server ends with the test.
 func Start(t *testing.T, env []string, command func(host, port string) []string) (address string) {
 	t.Helper()
+	address, stop, err := Launch(t.TempDir(), env, command)
+	Must(t, err)
+	t.Cleanup(stop)
+	return address
+}
+
+// Launch is Start outside of tests: in a folder, until stop is called.
+func Launch(dir string, env []string, command func(host, port string) []string) (address string, stop func(), err error) {
 	// The port is free now. When something else takes it before the server does, the server ends, and another is tried.
 	for try := 0; ; try++ {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
-			t.Fatal(err)
+			return "", nil, err
 		}
 		address = l.Addr().String()
 		l.Close()
@@ -47,10 +119,10 @@ func Start(t *testing.T, env []string, command func(host, port string) []string)
 		var said output
 		cmd := exec.Command(args[0], args[1:]...)
 		cmd.Env = append(os.Environ(), env...)
-		cmd.Dir = t.TempDir()
+		cmd.Dir = dir
 		cmd.Stdout, cmd.Stderr = &said, &said
 		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
+			return "", nil, err
 		}
 		ended := make(chan struct{})
 		go func() {
@@ -62,12 +134,11 @@ func Start(t *testing.T, env []string, command func(host, port string) []string)
 			<-ended
 		}
 		if waitFor(address, ended) {
-			t.Cleanup(stop)
-			return address
+			return address, stop, nil
 		}
 		stop()
 		if try == 2 {
-			t.Fatalf("%s does not listen at %s:\n%s", args[0], address, said.String())
+			return "", nil, fmt.Errorf("%s does not listen at %s: %s", args[0], address, said.String())
 		}
 	}
 }
