@@ -133,7 +133,7 @@ func openDocument(ctx context.Context, obj source.Object, e *env, f *sourceFlags
 	}
 	switch d.format {
 	case formatMsgpack, formatCBOR:
-		d.Reader, err = msglc.OpenRaw(ctx, obj, d.format.codec(), f.options())
+		d.Reader, err = msglc.OpenRaw(ctx, e.once(obj), d.format.codec(), f.options())
 	case formatJSON:
 		d.Reader, err = e.openJSON(ctx, obj, f)
 	}
