@@ -279,6 +279,22 @@ func TestS3Cache(t *testing.T) {
 	bad(t, statusFailed, "not in the cache", "get", "s3://bucket/a.msg", "texts/200", "--cache", cache, "--offline")
 	good(t, "pack", filepath.Join(dir, "a.json"), "--threshold", "100", "-o", "s3://bucket/a.msg")
 	get(3)
+
+	// That there is no sidecar is kept, too, until one is made.
+	good(t, "unpack", "s3://bucket/a.msg", "-o", "s3://bucket/a.msgpack")
+	for run, want := range []int64{6, 1, 1} {
+		before := s.Requests.Load()
+		sameText(t, "get", good(t, "get", "s3://bucket/a.msgpack", "first", "--cache", cache), "1\n")
+		if n := s.Requests.Load() - before; n > want {
+			t.Errorf("run %d of a file without a sidecar takes %d requests, want %d", run, n, want)
+		}
+	}
+	good(t, "index", "--sidecar", "s3://bucket/a.msgpack", "--cache", cache)
+	before := s.Bytes.Load()
+	sameText(t, "get", good(t, "get", "s3://bucket/a.msgpack", "last/name", "--cache", cache), "\"z\"\n")
+	if n := s.Bytes.Load() - before; n > 300_000 {
+		t.Errorf("%d bytes: the sidecar that was made is not used", n)
+	}
 }
 
 // TestS3Interrupted ends processes while they upload: neither an object nor parts of one are left.
