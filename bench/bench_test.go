@@ -11,9 +11,9 @@ import (
 	"github.com/spilehq/spile/msglc"
 )
 
-// TestMain lets the test binary be the launcher that measures the memory of a child, and the child that writes a table.
+// TestMain lets the test binary be the launcher that measures the memory of a child, the child that writes a table, and the one that opens artifacts.
 func TestMain(m *testing.M) {
-	if launched() || wroteTable() {
+	if launched() || wroteTable() || openedArtifacts() {
 		return
 	}
 	os.Exit(m.Run())

@@ -14,6 +14,7 @@ type job struct {
 	peers   []contender // what else does it; none where the only target is a throughput
 
 	throughput float64 // bytes a second that ours is to reach; 0: none
+	seconds    float64 // that ours is to need at most; 0: none
 	oneCore    bool    // is measured with GOMAXPROCS=1
 	allocated  bool    // a row for each peer compares the bytes that are allocated; ours are to be fewer where there is a target for the time
 	rounds     int     // at most so many batches, where one run takes seconds; 0: as many as are asked for

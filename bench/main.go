@@ -25,6 +25,9 @@ var sections = []section{
 	{"memory", "pack a JSON file of any length", measureMemory},
 	{"tables", "tables of game data: loading, decoding, writing", measureTables},
 	{"sizes", "the same tables as files", measureSizes},
+	{"series-build", "series: building artifacts, their size", measureSeriesBuild},
+	{"series-query", "series: lookups, queries, values of labels", measureSeriesQuery},
+	{"series-memory", "series: memory of many open artifacts", measureSeriesMemory},
 	{"costs", "what a table of contents costs, and where it does not pay", measureCosts},
 }
 
@@ -38,13 +41,14 @@ type setup struct {
 	pack    size   // of the JSON file that is packed for its memory
 	growth  int    // rows of the long table of the set
 	rows    int    // rows of the one long table
+	series  int    // in an artifact
 	quick   bool
 	jobs    *regexp.Regexp // of the names of jobs, where not all are measured
 	notes   []string
 }
 
 func main() {
-	if launched() || wroteTable() {
+	if launched() || wroteTable() || openedArtifacts() {
 		return
 	}
 	if err := run(); err != nil {
@@ -62,7 +66,7 @@ func run() error {
 	flag.BoolVar(&asMarkdown, "markdown", false, "print Markdown")
 	flag.StringVar(&updated, "update", "", "put the tables into this `file`, as docs/performance.md")
 	flag.Var(&s.archive, "size", "of the document that is opened, which is compared with one a tenth as long (default 1GB, less where the disk is short)")
-	flag.BoolVar(&huge, "huge", false, "open a document of 10 GB, and compare it with one of 1 GB")
+	flag.BoolVar(&huge, "huge", false, "open a document of 10 GB, and compare it with one of 1 GB; artifacts of 10 million series")
 	flag.BoolVar(&pack2g, "pack2g", false, "pack JSON files of 2 GB (default 256 MB)")
 	flag.IntVar(&s.rows, "rows", 0, "of the long table (default 5,000,000)")
 	flag.BoolVar(&s.quick, "quick", os.Getenv("CI") != "", "small inputs and few rounds, to see that everything runs")
@@ -79,10 +83,13 @@ func run() error {
 		return fmt.Errorf("unexpected argument %q", flag.Arg(0))
 	}
 	s.decode, s.scan, s.pack = 8e6, 64e6, 256e6
-	s.growth = growthRows
+	s.growth, s.series = growthRows, 1_000_000
+	if huge {
+		s.series = 10_000_000
+	}
 	long := longRows
 	if s.quick {
-		s.growth, long = growthRows/10, 50_000
+		s.growth, long, s.series = growthRows/10, 50_000, 20_000
 		s.decode, s.scan, s.pack = 1e6, 8e6, 32e6
 		s.rounds, s.batch = min(s.rounds, 3), min(s.batch, 50*time.Millisecond)
 	}

@@ -41,6 +41,8 @@ const (
 	memory    unit = "B"
 	perSecond unit = "1/s"
 	share     unit = "%"
+	bytesEach unit = "B each"
+	kibibytes unit = "KiB"
 )
 
 func (f figure) String() string {
@@ -55,6 +57,10 @@ func (f figure) String() string {
 		return significant(f.Value/(1<<20)) + " MiB"
 	case perSecond:
 		return count(f.Value) + "/s"
+	case kibibytes:
+		return significant(f.Value) + " KiB"
+	case bytesEach:
+		return significant(f.Value) + " B"
 	case share:
 		return fmt.Sprintf("%.2f %%", f.Value)
 	}
@@ -145,8 +151,11 @@ func (j *job) rows(m []measurement) []row {
 		}
 	}
 	var list []row
-	if j.throughput > 0 || len(j.peers) == 0 {
+	if j.throughput > 0 || j.seconds > 0 || len(j.peers) == 0 {
 		r := row{Section: j.section, Job: j.name, Ours: figures[0]}
+		if j.seconds > 0 {
+			r.atMost(figures[0].Value, j.seconds, duration(j.seconds))
+		}
 		if j.throughput > 0 {
 			r.atLeast(figures[0].Throughput, j.throughput, bytesText(j.throughput)+"/s")
 		}

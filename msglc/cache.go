@@ -40,6 +40,9 @@ func newRangeCache(bound int64) *rangeCache {
 	return c
 }
 
+// keeps reports whether a range of n bytes is kept.
+func (c *rangeCache) keeps(n int64) bool { return n+cacheItemCost <= c.shards[0].bound/4 }
+
 func (c *rangeCache) shard(off int64) *cacheShard {
 	// Ranges follow one another at irregular distances; a multiplication spreads them evenly.
 	return &c.shards[uint64(off)*0x9e3779b97f4a7c15>>60]
@@ -67,7 +70,7 @@ func (c *rangeCache) get(off, n int64) []byte {
 func (c *rangeCache) put(off int64, data []byte) {
 	s := c.shard(off)
 	cost := int64(len(data)) + cacheItemCost
-	if cost > s.bound/4 {
+	if !c.keeps(int64(len(data))) {
 		return
 	}
 	s.mu.Lock()

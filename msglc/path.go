@@ -247,8 +247,13 @@ func (n Node) Find(ctx context.Context, p Path) (Node, error) {
 		}
 		n = next
 	}
-	if n.path = path; path != nil && len(p) > 0 {
-		full := slices.Concat(*path, p)
+	return n.arrived(ctx, path, p)
+}
+
+// arrived is the node at the end of a path from another one, whose own path is nil where it is not known.
+func (n Node) arrived(ctx context.Context, from *Path, p Path) (Node, error) {
+	if n.path = from; from != nil && len(p) > 0 {
+		full := slices.Concat(*from, p)
 		n.path = &full
 	}
 	return n.resolve(ctx)
@@ -311,7 +316,9 @@ func (n Node) otherKey(ctx context.Context, text string, notFound error) error {
 	if _, isText := stringKey(key); !ok || key.Data == nil || isText {
 		return notFound
 	}
-	if _, err := n.Lookup(ctx, key); err != nil {
+	if _, err := n.Lookup(ctx, key); errors.Is(err, errLater) {
+		return err
+	} else if err != nil {
 		return notFound
 	}
 	c := *e

@@ -228,9 +228,12 @@ func (r *Reader) forget() {
 
 func (s *shared) countedRead(obj source.Object) func(context.Context, []byte, int64) error {
 	return func(ctx context.Context, p []byte, off int64) error {
-		s.reads.Add(1)
-		s.bytes.Add(int64(len(p)))
-		return obj.ReadAt(ctx, p, off)
+		err := s.read(ctx, obj, p, off)
+		if err != errLater {
+			s.reads.Add(1)
+			s.bytes.Add(int64(len(p)))
+		}
+		return err
 	}
 }
 
@@ -251,7 +254,7 @@ func (s *shared) open(ctx context.Context, start, limit int64, depth int) (*Read
 		return nil, fault.New(class, "msglc", format, args...).At(start + off)
 	}
 	head := make([]byte, firstRead(s.obj, start, limit-start))
-	if err := s.obj.ReadAt(source.ForDirectory(ctx), head, start); err != nil {
+	if err := s.read(source.ForDirectory(ctx), s.obj, head, start); err != nil {
 		return nil, err
 	}
 	if s.compatible != nil && len(head) >= MagicSize {

@@ -117,6 +117,9 @@ func (t *tocBytes) load(ctx context.Context, i int) (*[]byte, error) {
 	}
 	from, to := int64(i)*tocPageSize, min(int64(last+1)*tocPageSize, t.size)
 	buf := make([]byte, to-from)
+	if i == t.expect {
+		ctx = atOnce(ctx)
+	}
 	if err := t.read(source.ForDirectory(ctx), buf, t.base+from); err != nil {
 		return nil, err
 	}

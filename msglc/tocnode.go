@@ -1,8 +1,10 @@
 package msglc
 
 import (
+	"errors"
 	"fmt"
 
+	"github.com/spilehq/spile/fault"
 	"github.com/spilehq/spile/value"
 )
 
@@ -157,8 +159,14 @@ func (c *tocCursor) finish(e *entry, blocks entry, lo, hi int64) (entry, error) 
 			}
 			d := *c
 			d.seek(e.children)
-			if e.count > 0 && d.startsWithOffset(e.isMap) {
-				e.form = Combined
+			if e.count > 0 {
+				combined, err := d.startsWithOffset(e.isMap)
+				if err != nil {
+					return *e, err
+				}
+				if combined {
+					e.form = Combined
+				}
 			}
 			return *e, nil
 		}
@@ -172,17 +180,23 @@ func (c *tocCursor) finish(e *entry, blocks entry, lo, hi int64) (entry, error) 
 	return *e, c.checkRange(e, lo, hi)
 }
 
-// startsWithOffset reports whether the child at the cursor is the offset of an archive; the cursor stays.
-func (c *tocCursor) startsWithOffset(isMap bool) bool {
+// startsWithOffset reports whether the child at the cursor is the offset of an archive; the cursor stays. What is wrong with
+// a child is for whoever reads it; a read that fails is an error here as well.
+func (c *tocCursor) startsWithOffset(isMap bool) (bool, error) {
 	at := c.at()
 	defer c.seek(at)
+	var h value.Head
+	var err error
 	if isMap {
-		if err := c.skip(1); err != nil {
-			return false
-		}
+		err = c.skip(1)
 	}
-	h, err := c.head()
-	return err == nil && h.Kind == value.Uint
+	if err == nil {
+		h, err = c.head()
+	}
+	if errors.Is(err, fault.Corrupt) || errors.Is(err, fault.Limit) {
+		return false, nil
+	}
+	return err == nil && h.Kind == value.Uint, err
 }
 
 // nodeKey reads a key of a node: 'p', 't', or 0 for another, which is passed.

@@ -232,63 +232,92 @@ func (h *head) advance() error {
 
 // merge makes one record of those that have the identifier.
 func (m *Merger) merge(heads []head, id ID, q *Query) (Record, error) {
-	type value struct {
-		text      string
-		has, seen bool
-	}
-	values := make([]value, len(m.tags))
-	out := Record{ID: id}
-	conflict := false
+	c := m.newCombined(id, q)
 	for i := range heads {
 		h := &heads[i]
 		if h.done || h.record.ID != id {
 			continue
 		}
-		if out.RowCount > math.MaxUint64-h.record.RowCount {
-			return out, fault.New(fault.Limit, "series", "the numbers of rows have a sum of more than 64 bits").On(id.String())
-		}
-		out.RowCount += h.record.RowCount
-		mine := make([]value, len(m.tags))
-		for _, l := range h.record.Labels {
-			mine[m.maps[i][l.Name]] = value{l.Value, true, true}
-		}
-		for t := range m.tags {
-			if !m.lists[i][t] || q.Columns != nil && !slices.Contains(q.Columns, m.tags[t].Name) {
-				continue
-			}
-			v := value{mine[t].text, mine[t].has, true}
-			if !values[t].seen {
-				values[t] = v
-				continue
-			}
-			if values[t] == v {
-				continue
-			}
-			if !m.keepFirst {
-				show := func(v value) string {
-					if !v.has {
-						return "null"
-					}
-					return fmt.Sprintf("%q", short(v.text))
-				}
-				return out, fault.New(fault.Conflict, "series", "the label %q is %s in one artifact and %s in another", m.tags[t].Name, show(values[t]), show(v)).On(id.String()).In(m.inputs[i].name)
-			}
-			conflict = true
+		if err := c.add(i, h.record); err != nil {
+			return c.out, err
 		}
 		if err := h.advance(); err != nil {
-			return out, err
+			return c.out, err
 		}
 	}
-	if conflict {
-		m.conflicts++
+	return c.record(), nil
+}
+
+// combined becomes one record of those that several inputs have of a series.
+type combined struct {
+	m        *Merger
+	q        *Query
+	out      Record
+	values   []combinedValue // of the merged tags
+	mine     []combinedValue // those of an input
+	conflict bool
+}
+
+type combinedValue struct {
+	text      string
+	has, seen bool
+}
+
+func (m *Merger) newCombined(id ID, q *Query) *combined {
+	return &combined{m: m, q: q, out: Record{ID: id}, values: make([]combinedValue, len(m.tags)), mine: make([]combinedValue, len(m.tags))}
+}
+
+// add takes the record of input i into account.
+func (c *combined) add(i int, r Record) error {
+	m := c.m
+	if c.out.RowCount > math.MaxUint64-r.RowCount {
+		return fault.New(fault.Limit, "series", "the numbers of rows have a sum of more than 64 bits").On(r.ID.String())
 	}
-	out.Labels = make([]Label, 0, len(m.tags))
-	for t, v := range values {
-		if v.has && (q.Mode == Native || v.text != "") {
-			out.Labels = append(out.Labels, Label{m.tags[t].Name, v.text})
+	c.out.RowCount += r.RowCount
+	clear(c.mine)
+	for _, l := range r.Labels {
+		c.mine[m.maps[i][l.Name]] = combinedValue{l.Value, true, true}
+	}
+	for t := range m.tags {
+		if !m.lists[i][t] || c.q.Columns != nil && !slices.Contains(c.q.Columns, m.tags[t].Name) {
+			continue
+		}
+		v := combinedValue{c.mine[t].text, c.mine[t].has, true}
+		if !c.values[t].seen {
+			c.values[t] = v
+			continue
+		}
+		if c.values[t] == v {
+			continue
+		}
+		if !m.keepFirst {
+			return fault.New(fault.Conflict, "series", "the label %q is %s in one artifact and %s in another", m.tags[t].Name, c.values[t], v).On(r.ID.String()).In(m.inputs[i].name)
+		}
+		c.conflict = true
+	}
+	return nil
+}
+
+// String is the value as messages show it.
+func (v combinedValue) String() string {
+	if !v.has {
+		return "null"
+	}
+	return fmt.Sprintf("%q", short(v.text))
+}
+
+// record is the record that was made.
+func (c *combined) record() Record {
+	if c.conflict {
+		c.m.conflicts++
+	}
+	c.out.Labels = make([]Label, 0, len(c.m.tags))
+	for t, v := range c.values {
+		if v.has && (c.q.Mode == Native || v.text != "") {
+			c.out.Labels = append(c.out.Labels, Label{c.m.tags[t].Name, v.text})
 		}
 	}
-	return out, nil
+	return c.out
 }
 
 // selectAll is Select with every label that is not null, in both modes, and all tags.

@@ -95,24 +95,25 @@ func (e *env) printValues(ctx context.Context, file string, paths []string, in *
 		return err
 	}
 	var losses value.Losses
-	for i, p := range parsed {
-		if err := e.printValue(ctx, d, p, out, &losses); err != nil {
-			return asGiven(err, paths[i], p)
+	i := 0
+	for n, err := range d.FindAll(ctx, parsed) {
+		if err == nil {
+			err = e.printValue(ctx, n, out, &losses)
 		}
+		if err != nil {
+			return asGiven(named(err, d.name), paths[i], parsed[i])
+		}
+		i++
 	}
 	e.losses(d.name, &losses)
 	return nil
 }
 
-// printValue prints the value at a path as a line of JSON. Nothing of it is printed when it fails, unless it is long;
-// then what is printed is the beginning of it.
-func (e *env) printValue(ctx context.Context, d *document, p msglc.Path, out *jsonFlags, losses *value.Losses) error {
-	n, err := d.Find(ctx, p)
-	if err != nil {
-		return named(err, d.name)
-	}
+// printValue prints a value as a line of JSON. Nothing of it is printed when it fails, unless it is long; then what is
+// printed is the beginning of it.
+func (e *env) printValue(ctx context.Context, n msglc.Node, out *jsonFlags, losses *value.Losses) error {
 	if err := n.WriteJSON(ctx, e.out, &out.JSONOptions, losses); err != nil {
-		return named(err, d.name)
+		return err
 	}
 	e.out.WriteByte('\n')
 	return e.out.Flush()
