@@ -256,6 +256,9 @@ func Failed(pkg, name, doing string, err error) error {
 	if f, ok := err.(*fault.Error); ok {
 		return f
 	}
+	if errors.Is(err, io.ErrUnexpectedEOF) { // which has no text of its own in a fault
+		return fault.New(nil, pkg, "cannot %s: the answer breaks off", doing).In(name).Because(err)
+	}
 	return fault.New(nil, pkg, "cannot %s", doing).In(name).Because(err)
 }
 
