@@ -120,7 +120,17 @@ func (e *env) list(ctx context.Context, prefix string) iter.Seq2[remote.Entry, e
 // storeOutput is an output in a store.
 type storeOutput struct {
 	*remote.Writer
-	ctx context.Context
+	ctx   context.Context
+	cache *diskcache.Cache // nil without one
+	url   string
+}
+
+func (s *storeOutput) Commit(ctx context.Context) error {
+	err := s.Writer.Commit(ctx)
+	if err == nil && s.cache != nil {
+		s.cache.Made(s.url)
+	}
+	return err
 }
 
 // createStored begins an output in a store. Its first bytes are held back: the header of a document is known last.
@@ -136,7 +146,11 @@ func (e *env) createStored(ctx context.Context, url string) (output, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &storeOutput{w, ctx}, nil
+	cache, err := e.shared.stores.openCache(&e.remote)
+	if err != nil {
+		return nil, err
+	}
+	return &storeOutput{w, ctx, cache, url}, nil
 }
 
 // Copy appends bytes of an object, which the store copies by itself when it has the object.
