@@ -79,39 +79,55 @@ func (r *rows) record(k int) Record {
 func (a *Artifact) windows(ctx context.Context, r Range, w wanted) iter.Seq2[[]rows, error] {
 	return func(yield func([]rows, error) bool) {
 		var window []blockAt
-		size := uint64(0)
+		size, held := int64(0), int64(0)
 		flush := func() bool {
 			if len(window) == 0 {
 				return true
 			}
 			got, err := load(ctx, window, w, newStore(window[0].part))
-			window, size = window[:0], 0
+			window, size, held = window[:0], 0, 0
 			return yield(got, err) && err == nil
 		}
-		for b, err := range a.blocks(ctx, r) {
+		for b, err := range a.blocks(ctx, []Range{r}) {
 			if err != nil {
 				if flush() {
 					yield(nil, err)
 				}
 				return
 			}
-			if len(window) > 0 && (window[0].part != b.part || size > windowBytes) && !flush() {
+			holds := b.holds(w, nil)
+			if holds > a.most {
+				if flush() {
+					yield(nil, b.tooLarge(a.most, holds, nil))
+				}
 				return
 			}
-			window = append(window, b)
-			for i := range b.columns {
-				size += uint64(b.columns[i].Stored)
+			full := size > windowBytes || held+holds > min(a.most, windowDecoded)
+			if len(window) > 0 && (window[0].part != b.part || full) && !flush() {
+				return
 			}
+			before := uint64(0)
+			if n := len(window); n > 0 {
+				before = window[n-1].end()
+			}
+			window = append(window, b)
+			size += b.reads(before)
+			held += holds
 		}
 		flush()
 	}
 }
 
-// blocks gives the blocks that meet a range, in order. It opens parts and reads leaves as it comes to them.
-func (a *Artifact) blocks(ctx context.Context, r Range) iter.Seq2[blockAt, error] {
+// blocks gives the blocks that meet one of some ranges, which are in order and apart, each once, in order. It opens parts and
+// reads leaves as it comes to them.
+func (a *Artifact) blocks(ctx context.Context, ranges []Range) iter.Seq2[blockAt, error] {
+	meets := func(r Range) bool {
+		i := sort.Search(len(ranges), func(i int) bool { return !ranges[i].Last.Less(r.First) })
+		return i < len(ranges) && ranges[i].meets(r)
+	}
 	return func(yield func(blockAt, error) bool) {
 		for _, p := range a.parts {
-			if p.file != nil && !r.meets(Range{p.file.First, p.file.Last}) {
+			if p.file != nil && !meets(Range{p.file.First, p.file.Last}) {
 				continue
 			}
 			if err := p.ready(ctx); err != nil {
@@ -119,7 +135,7 @@ func (a *Artifact) blocks(ctx context.Context, r Range) iter.Seq2[blockAt, error
 				return
 			}
 			for i, leaf := range p.leaves {
-				if !r.meets(leaf.Range) {
+				if !meets(leaf.Range) {
 					continue
 				}
 				blocks, err := p.leaf(ctx, i)
@@ -128,7 +144,7 @@ func (a *Artifact) blocks(ctx context.Context, r Range) iter.Seq2[blockAt, error
 					return
 				}
 				for k := range blocks {
-					if r.meets(blocks[k].Range) && !yield(blockAt{&blocks[k], p, i}, nil) {
+					if meets(blocks[k].Range) && !yield(blockAt{&blocks[k], p, i}, nil) {
 						return
 					}
 				}
@@ -182,6 +198,9 @@ func (a *Artifact) Lookup(ctx context.Context, id ID) (Record, error) {
 	together := int64(b.columns[len(b.columns)-1].end()-b.columns[0].Offset) <= p.obj.Cost().Gap
 	if together {
 		first.counts, first.tags = rest.counts, rest.tags
+	}
+	if holds := b.holds(rest, nil); holds > a.most {
+		return Record{}, b.tooLarge(a.most, holds, nil)
 	}
 	bytes := newStore(p)
 	found, err := load(ctx, []blockAt{b}, first, bytes)

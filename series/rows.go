@@ -26,6 +26,7 @@ type rows struct {
 type wanted struct {
 	tsids, counts bool
 	tags          []int // indexes of tags in the artifact
+	later         []int // tags that may be read behind that, for which those that matchers have read are kept
 }
 
 // column finds a stored tag of a block.

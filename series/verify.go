@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 
@@ -49,7 +50,7 @@ func Verify(ctx context.Context, open Opener, o *VerifyOptions, report func(Find
 		return v.found(err)
 	}
 	v.manifest(obj.Name(), m)
-	a := &Artifact{manifest: m, name: obj.Name(), open: open, tags: m.Tags}
+	a := &Artifact{manifest: m, name: obj.Name(), open: open, tags: m.Tags, most: math.MaxInt64} // of pages and chunks there is one at a time
 	defer a.Close()
 	for i := range m.Files {
 		p := newPart(a, uint32(i), &m.Files[i])
@@ -67,7 +68,7 @@ func VerifyPart(ctx context.Context, obj source.Object, o *VerifyOptions, report
 	if o != nil {
 		v.opts = *o
 	}
-	a := &Artifact{name: obj.Name(), open: func(context.Context, string) (source.Object, error) { return obj, nil }}
+	a := &Artifact{name: obj.Name(), most: math.MaxInt64, open: func(context.Context, string) (source.Object, error) { return obj, nil }}
 	return v.part(newPart(a, 0, nil))
 }
 
