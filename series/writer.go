@@ -109,7 +109,7 @@ func NewWriter(ctx context.Context, target Target, meta *Manifest, o *WriteOptio
 	}
 	if opts.Zstd {
 		w.zip, err = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.EncoderLevelFromZstd(opts.Level)), zstd.WithEncoderConcurrency(1),
-			zstd.WithWindowSize(8<<20), zstd.WithEncoderCRC(false))
+			zstd.WithWindowSize(8<<20), zstd.WithEncoderCRC(false), zstd.WithAllLitEntropyCompression(true))
 		if err != nil {
 			return nil, fault.New(fault.Invalid, "series", "compression").Because(err)
 		}
@@ -161,14 +161,22 @@ func (w *Writer) fill(to *record, r Record) error {
 	to.ID, to.count = r.ID, r.RowCount
 	clear(to.has)
 	clear(to.values)
+	next := 0 // labels come in the order of the tags for the most part
 	for _, l := range r.Labels {
-		i, ok := w.tagIndex[l.Name]
+		i, ok := next, true
+		for i < len(to.has) && i < next+4 && w.manifest.Tags[i].Name != l.Name {
+			i++
+		}
+		if i == len(to.has) || i == next+4 {
+			i, ok = w.tagIndex[l.Name]
+		}
+		next = i + 1
 		switch {
 		case !ok:
 			return bad("the label %q is no tag of the artifact", l.Name)
 		case to.has[i]:
 			return bad("the label %q is there twice", l.Name)
-		case !utf8.ValidString(l.Value):
+		case w.block.cols[i].recent[slot(l.Value)].value != l.Value && !utf8.ValidString(l.Value):
 			return bad("the value of the label %q is not UTF-8", l.Name)
 		}
 		to.values[i], to.has[i] = l.Value, true

@@ -92,6 +92,8 @@ var allowed = map[string][]string{
 
 	"adapters/internal/store":      {"source/remote"},
 	"adapters/internal/storesuite": {"source/remote", "internal/storetest"},
+	// A program of the tests.
+	"adapters/internal/soak": {"adapters/s3", "source/diskcache", "msglc", "series", "internal/storetest", "internal/toxic"},
 	// The client for S3, with what it checks and compresses, and the reader of its shared files. Neither Amazon's own nor gRPC.
 	"adapters/s3": {
 		"adapters/internal/store", "github.com/minio/minio-go/v7", "github.com/minio/md5-simd", "github.com/minio/crc64nvme", "github.com/cespare/xxhash/v2",
