@@ -50,8 +50,8 @@ func (n *noting) twice() int64 {
 	return -1
 }
 
-// build writes an artifact of n series with four labels, in three tables, and returns its folder.
-func build(t testing.TB, n int, o *WriteOptions) string {
+// wide writes an artifact of n series with four labels, in three tables, and returns its folder.
+func wide(t testing.TB, n int, o *WriteOptions) string {
 	t.Helper()
 	meta := &Manifest{RegionID: 1, Tags: []Tag{{1, "host"}, {2, "zone"}, {3, "job"}, {4, "path"}}}
 	target := NewFolderTarget(t.TempDir(), 1, UUID{})
@@ -157,7 +157,7 @@ func TestNothingReadTwice(t *testing.T) {
 		{BlockSeries: 64, PageBytes: 4000, PartBytes: 100 << 10},
 		{BlockSeries: 3, PageBytes: 64 << 10}, // pages of which the end of the part has a piece
 	} {
-		dir := build(t, 3000, o)
+		dir := wide(t, 3000, o)
 		want := make(map[string]int)
 		for _, cost := range []source.Cost{{}, {Gap: 16 << 10, Parallel: 4}, {Gap: 1 << 20, Parallel: 16, MaxRequest: 8 << 20}, {Gap: 100, Parallel: 2, MaxRequest: 5000}} {
 			for _, q := range queries {

@@ -39,6 +39,8 @@ func Compare(ctx context.Context, a, b *Artifact, report func(Difference) error)
 	sides := [2]*side{newSide(ctx, a), newSide(ctx, b)}
 	for _, s := range sides {
 		defer s.stop()
+	}
+	for _, s := range sides {
 		if err := s.advance(); err != nil {
 			return nil, err
 		}
