@@ -49,6 +49,7 @@ type Artifact struct {
 	cache    *Cache // nil: nothing is remembered
 	cacheID  uint64 // of the artifact in it
 	tags     []Tag
+	index    *tagIndex // of them
 	parts    []*part
 	most     int64 // bytes that are held decoded at a time
 }
@@ -67,7 +68,7 @@ func Open(ctx context.Context, open Opener, o *Options) (*Artifact, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &Artifact{manifest: m, name: obj.Name(), open: open, tags: m.Tags}
+	a := &Artifact{manifest: m, name: obj.Name(), open: open, tags: m.Tags, index: newTagIndex(m.Tags)}
 	a.setOptions(o)
 	for i := range m.Files {
 		a.parts = append(a.parts, newPart(a, uint32(i), &m.Files[i]))
@@ -107,7 +108,7 @@ func OpenPart(ctx context.Context, obj source.Object, o *Options) (*Artifact, er
 	if o == nil {
 		o = &Options{}
 	}
-	a := &Artifact{name: obj.Name()}
+	a := &Artifact{name: obj.Name(), index: &tagIndex{byName: make(map[string]int), grows: true}}
 	a.open = func(context.Context, string) (source.Object, error) { return obj, nil }
 	a.setOptions(o)
 	p := newPart(a, 0, nil)
@@ -115,7 +116,6 @@ func OpenPart(ctx context.Context, obj source.Object, o *Options) (*Artifact, er
 	if err := p.ready(ctx); err != nil {
 		return nil, err
 	}
-	seen := make(map[string]bool)
 	held := int64(0)
 	for i := range p.leaves {
 		blocks, err := p.leaf(ctx, i)
@@ -124,16 +124,17 @@ func OpenPart(ctx context.Context, obj source.Object, o *Options) (*Artifact, er
 		}
 		for _, b := range blocks {
 			for _, c := range b.columns[2:] {
-				if !seen[c.name] {
-					seen[c.name] = true
-					if held += int64(len(c.name)) + valueSize; held > a.most {
-						return nil, fault.New(fault.Limit, "series", "memory of %d bytes: more than %d tags", a.most, len(a.tags)).In(a.name)
-					}
-					a.tags = append(a.tags, Tag{Name: c.name})
+				if c.tag < len(a.tags) {
+					continue
+				}
+				a.tags = append(a.tags, Tag{Name: c.name})
+				if held += int64(len(c.name)) + valueSize; held > a.most {
+					return nil, fault.New(fault.Limit, "series", "memory of %d bytes: more than %d tags", a.most, len(a.tags)).In(a.name)
 				}
 			}
 		}
 	}
+	a.index.grows = false
 	return a, nil
 }
 
@@ -311,7 +312,7 @@ func (p *part) leaf(ctx context.Context, i int) ([]block, error) {
 	if err != nil {
 		return nil, fault.Locate(err, p.obj.Name(), leafPlace(i), 0)
 	}
-	blocks, err := parseLeaf(page, p.frame, ref, p.a.tags, p.a.manifest != nil)
+	blocks, err := parseLeaf(page, p.frame, ref, p.a.index)
 	if err != nil {
 		if f, ok := errors.AsType[*fault.Error](err); ok && f.Where != "" { // a block of it
 			f.Where = leafPlace(i) + ", " + f.Where

@@ -19,9 +19,9 @@ func (a *Artifact) LabelNames(ctx context.Context, q *Query) ([]string, error) {
 	}
 	// Which tags a block has a value of, its descriptor says, when all of its series are selected.
 	missing := func(s *selection) (tags []int) {
-		for tag := range a.tags {
-			if c := s.column(tag); !found[tag] && c != nil && c.hasStats && (q.Mode == Native || c.max != "") {
-				tags = append(tags, tag)
+		for i := 2; i < len(s.columns); i++ {
+			if c := s.at(i); !found[c.tag] && c.hasStats && (q.Mode == Native || c.max != "") {
+				tags = append(tags, c.tag)
 			}
 		}
 		return tags

@@ -1,8 +1,6 @@
 package series
 
 import (
-	"slices"
-
 	"github.com/spilehq/spile/fault"
 )
 
@@ -37,18 +35,14 @@ func (b *block) end() uint64 { return b.columns[len(b.columns)-1].end() }
 func (b *blockAt) holds(w wanted, later []int) int64 {
 	n := b.reads(0) + 16*int64(b.series) // TSIDs and numbers of rows
 	decoding := int64(max(b.columns[0].Decoded, b.columns[1].Decoded))
-	for _, tag := range w.tags {
-		c := b.column(tag)
+	for c := range b.among(w.tags) {
 		n += c.holds(b.block)
 		decoding = max(decoding, c.decoding())
 	}
 	extra := int64(0)
-	for _, tag := range later {
-		if !slices.Contains(w.tags, tag) {
-			c := b.column(tag)
-			extra = max(extra, c.holds(b.block))
-			decoding = max(decoding, c.decoding())
-		}
+	for c := range b.among(later) {
+		extra = max(extra, c.holds(b.block))
+		decoding = max(decoding, c.decoding())
 	}
 	return n + decoding + extra
 }
@@ -56,24 +50,18 @@ func (b *blockAt) holds(w wanted, later []int) int64 {
 // holds is what a tag of a block takes when it is decoded, approximately: the text, a string for each value, whose length
 // takes 8 bytes of the text, and the codes.
 func (c *column) holds(b *block) int64 {
-	if c == nil {
-		return 0
-	}
 	return 3*int64(c.Decoded) + 4*int64(b.series)
 }
 
 // decoding is what a tag takes while it is decoded: the bytes of the chunk, and a table of the values.
 func (c *column) decoding() int64 {
-	if c == nil {
-		return 0
-	}
 	return 4 * int64(c.Decoded)
 }
 
 // tooLarge is the error for a block, or a column of it, that takes more than there may be.
 func (b *blockAt) tooLarge(most, holds int64, c *column) error {
 	if c != nil {
-		return b.at(fault.New(fault.Limit, "series", "memory of %d bytes: the column takes about %d", most, holds), c)
+		return b.located(fault.New(fault.Limit, "series", "memory of %d bytes: the column takes about %d", most, holds), c)
 	}
 	return fault.New(fault.Limit, "series", "memory of %d bytes: a block takes about %d", most, holds).On(b.part.place(b.leaf, b.block)).In(b.part.obj.Name())
 }

@@ -67,9 +67,10 @@ func (r *rows) cut(in Range) (from, to int) {
 // record is row k.
 func (r *rows) record(k int) Record {
 	rec := Record{ID: ID{r.First.Table, r.tsids[k]}, RowCount: r.counts[k], Labels: make([]Label, 0, len(r.tags))}
-	for tag := range r.part.a.tags {
-		if d := r.tags[tag]; d != nil && d.codes[k] != 0 {
-			rec.Labels = append(rec.Labels, Label{r.part.a.tags[tag].Name, d.values[d.codes[k]]})
+	for i := 2; i < len(r.columns); i++ {
+		c := r.at(i)
+		if d := r.tags[c.tag]; d != nil && d.codes[k] != 0 {
+			rec.Labels = append(rec.Labels, Label{r.part.a.tags[c.tag].Name, d.values[d.codes[k]]})
 		}
 	}
 	return rec

@@ -118,10 +118,7 @@ func (a *Artifact) plan(q *Query) (*plan, error) {
 	if q.ahead > 0 {
 		p.ahead = q.ahead
 	}
-	byName := make(map[string]int, len(a.tags))
-	for i, t := range a.tags {
-		byName[t.Name] = i
-	}
+	byName := a.index.byName
 	if q.Explain != nil {
 		*q.Explain = Explain{Matchers: make([]MatcherExplain, len(q.Matchers))}
 	}
@@ -147,11 +144,12 @@ func (a *Artifact) plan(q *Query) (*plan, error) {
 		}
 	}
 	for _, name := range q.Columns {
-		if tag, ok := byName[name]; ok && !slices.Contains(p.columns, tag) {
+		if tag, ok := byName[name]; ok {
 			p.columns = append(p.columns, tag)
 		}
 	}
 	slices.Sort(p.columns)
+	p.columns = slices.Compact(p.columns)
 	in := everything
 	if q.Range != nil {
 		in = *q.Range
@@ -383,12 +381,16 @@ func (p *plan) selections(ctx context.Context, w wanted) iter.Seq2[*selection, e
 
 // holds is what a block takes in memory while it is evaluated, approximately.
 func (p *plan) holds(s *selection, w wanted) int64 {
+	n := s.blockAt.holds(w, w.later)
 	for _, m := range p.matchers {
-		if !slices.Contains(w.tags, m.tag) {
-			w.tags = append(w.tags[:len(w.tags):len(w.tags)], m.tag)
+		if _, ok := slices.BinarySearch(w.tags, m.tag); ok {
+			continue
+		}
+		if c := s.column(m.tag); c != nil {
+			n += c.holds(s.block) + c.decoding()
 		}
 	}
-	return s.blockAt.holds(w, w.later)
+	return n
 }
 
 // skips reports whether statistics say that no row of a block matches.
@@ -465,9 +467,9 @@ func (p *plan) evaluate(ctx context.Context, window []*selection, bytes *store, 
 		if w.counts {
 			load = append(load, loading{&s.rows, &s.columns[1], tagCount})
 		}
-		for _, tag := range w.tags {
-			if c := s.column(tag); c != nil && s.tags[tag] == nil {
-				load = append(load, loading{&s.rows, c, tag})
+		for c := range s.among(w.tags) {
+			if s.tags[c.tag] == nil {
+				load = append(load, loading{&s.rows, c, c.tag})
 			}
 		}
 	}
@@ -478,7 +480,8 @@ func (p *plan) evaluate(ctx context.Context, window []*selection, bytes *store, 
 		s.cutAlive()
 		// Tags that were read for a matcher alone are no label of the record.
 		for tag := range s.tags {
-			if !slices.Contains(w.tags, tag) && !slices.Contains(w.later, tag) {
+			_, printed := slices.BinarySearch(w.tags, tag)
+			if _, later := slices.BinarySearch(w.later, tag); !printed && !later {
 				delete(s.tags, tag)
 			}
 		}
@@ -572,7 +575,7 @@ func loadAll(ctx context.Context, list []loading, bytes *store) error {
 			continue
 		}
 		if !l.c.known() {
-			return l.row.at(failed(fault.UnsupportedCodec, 40, "stored in the encoding %d and the compression %d, which are not known", l.c.Encoding, l.c.Compression), l.c)
+			return l.row.located(failed(fault.UnsupportedCodec, 40, "stored in the encoding %d and the compression %d, which are not known", l.c.Encoding, l.c.Compression), l.c)
 		}
 		missing = append(missing, l)
 		ranges = append(ranges, source.Range{Start: int64(l.c.Offset), End: int64(l.c.end())})
@@ -586,7 +589,7 @@ func loadAll(ctx context.Context, list []loading, bytes *store) error {
 	for i, l := range missing {
 		v, size, err := l.row.decode(l.c, bytes.get(ranges[i]))
 		if err != nil {
-			return l.row.at(err, l.c)
+			return l.row.located(err, l.c)
 		}
 		l.row.set(l.tag, v)
 		if c := l.row.part.a.cache; c != nil {
