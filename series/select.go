@@ -346,6 +346,10 @@ func (p *plan) selections(ctx context.Context, w wanted) iter.Seq2[*selection, e
 				}
 				return
 			}
+			if err := ctx.Err(); err != nil { // many blocks may be skipped, each by a pattern that takes its time
+				yield(nil, fault.New(nil, "series", "").In(p.a.name).Because(err))
+				return
+			}
 			e.Blocks++
 			e.Series += int64(b.series)
 			for in[0].Last.Less(b.First) { // of ranges that are many, each is of one table, as the block is
@@ -450,7 +454,9 @@ func (p *plan) evaluate(ctx context.Context, window []*selection, bytes *store, 
 		}
 		for i, s := range window {
 			if round < len(todo[i]) && (s.alive == nil || !isZero(s.alive)) {
-				s.match(todo[i][round], p.q.Mode)
+				if err := s.match(ctx, todo[i][round], p.q.Mode); err != nil {
+					return err
+				}
 			}
 		}
 	}
@@ -499,12 +505,19 @@ func isZero(words []uint64) bool {
 }
 
 // match takes the rows out that a matcher does not select. It is run once for each value of the dictionary.
-func (s *selection) match(m planned, mode Mode) {
+func (s *selection) match(ctx context.Context, m planned, mode Mode) error {
 	d := s.tags[m.tag]
 	hit := make([]bool, len(d.values))
 	hit[0] = m.matchesNull(mode)
+	spent := int64(0)
 	for i, v := range d.values[1:] {
-		hit[i+1] = m.Matches(v)
+		hit[i+1] = m.matchesWithin(ctx, v)
+		if spent += m.cost(v); spent >= costly {
+			spent = 0
+			if err := ctx.Err(); err != nil {
+				return fault.New(nil, "series", "").In(s.part.a.name).Because(err)
+			}
+		}
 	}
 	m.explain.Evaluations += int64(len(d.values) - 1)
 	if s.alive == nil {
@@ -514,7 +527,7 @@ func (s *selection) match(m planned, mode Mode) {
 				s.alive[k>>6] |= 1 << (k & 63)
 			}
 		}
-		return
+		return nil
 	}
 	for w, word := range s.alive {
 		for rest := word; rest != 0; rest &= rest - 1 {
@@ -525,6 +538,7 @@ func (s *selection) match(m planned, mode Mode) {
 		}
 		s.alive[w] = word
 	}
+	return nil
 }
 
 // cutAlive cuts the rows to the range, and counts them.
