@@ -3,11 +3,14 @@ package s3_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -76,6 +79,53 @@ func TestVersityGW(t *testing.T) {
 		},
 	}
 	suite.Run(t)
+
+	// The store makes the object, and its answer is lost: what is written again finds it made, and it can be removed.
+	t.Run("LostAnswer", func(t *testing.T) {
+		for _, n := range []int{100, 11 << 20} {
+			for _, once := range []bool{false, true} {
+				key := fmt.Sprintf("lost-%d-%v", n, once)
+				lost := 0
+				lose := func(w http.ResponseWriter, r *http.Request) bool {
+					put := r.Method == "PUT" && !r.URL.Query().Has("partNumber")
+					complete := r.Method == "POST" && r.URL.Query().Has("uploadId")
+					if lost > 0 || !put && !complete {
+						return false
+					}
+					lost++
+					to := r.Clone(r.Context())
+					to.RequestURI, to.URL.Scheme, to.URL.Host = "", "http", address
+					resp, err := http.DefaultTransport.RoundTrip(to)
+					if err != nil {
+						t.Error(err)
+					} else {
+						io.Copy(io.Discard, resp.Body)
+						resp.Body.Close()
+					}
+					panic(http.ErrAbortHandler)
+				}
+				proxy.Before.Store(&lose)
+				w, err := store.Create(ctx, "s3://bucket/"+key, &remote.WriteOptions{PartSize: 5 << 20, NoOverwrite: once})
+				storetest.Must(t, err)
+				_, err = w.Write(storesuite.Bytes(n))
+				storetest.Must(t, err)
+				err = w.Commit(ctx)
+				proxy.Before.Store(nil)
+				if err != nil || lost != 1 {
+					t.Errorf("%s: %v, %d answers lost", key, err, lost)
+					continue
+				}
+				if string(suite.Whole(t, key)) != string(storesuite.Bytes(n)) {
+					t.Errorf("%s: other bytes", key)
+				}
+				storetest.Must(t, w.Remove(ctx))
+				if resp, _ := suite.Get(t, "s3://bucket/"+key, remote.Request{Len: 1}); resp.Status != 404 {
+					t.Errorf("%s is not removed: %+v", key, resp)
+				}
+			}
+		}
+		http.DefaultTransport.(*http.Transport).CloseIdleConnections()
+	})
 
 	t.Run("Version", func(t *testing.T) {
 		storetest.Must(t, client.EnableVersioning(ctx, "versioned"))
@@ -176,6 +226,57 @@ func TestRetries(t *testing.T) {
 	storetest.Must(t, w.Commit(t.Context()))
 	if requests != 3 {
 		t.Errorf("%d requests, expected two that failed and one", requests)
+	}
+}
+
+// TestListBreaksOff: a list whose answers break off goes on behind what has come; when nothing comes any more, the error says why.
+func TestListBreaksOff(t *testing.T) {
+	clean(t)
+	t.Setenv("AWS_NO_SIGN_REQUEST", "yes")
+	const head = `<ListBucketResult><IsTruncated>true</IsTruncated><NextContinuationToken>t</NextContinuationToken>`
+	var asked []string
+	breaks := 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		q := r.URL.Query()
+		asked = append(asked, q.Get("start-after")+" "+q.Get("continuation-token"))
+		body := head + "<Contents><Key>a</Key><Size>1</Size></Contents></ListBucketResult>"
+		if q.Get("start-after")+q.Get("continuation-token") != "" {
+			body = "<ListBucketResult><Contents><Key>b</Key><Size>2</Size></Contents></ListBucketResult>"
+			if breaks > 0 {
+				breaks--
+				w.Header().Set("Content-Length", "1000")
+				io.WriteString(w, body[:40])
+				http.NewResponseController(w).Flush()
+				panic(http.ErrAbortHandler)
+			}
+		}
+		io.WriteString(w, body)
+	}))
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	defer server.Close()
+	s := open(t, server.URL, s3.Options{})
+	list := func() (keys []string, err error) {
+		asked = nil
+		for e, err := range s.List(t.Context(), "s3://bucket/") {
+			if err != nil {
+				return keys, err
+			}
+			keys = append(keys, e.Name)
+		}
+		return keys, nil
+	}
+	breaks = 2
+	keys, err := list()
+	if want := []string{"s3://bucket/a", "s3://bucket/b"}; err != nil || !slices.Equal(keys, want) {
+		t.Errorf("%q, %v; expected %q", keys, err, want)
+	}
+	if want := []string{" ", " t", "a ", "a "}; !slices.Equal(asked, want) {
+		t.Errorf("asked for %q, expected %q", asked, want)
+	}
+	breaks = 1000
+	keys, err = list()
+	if err == nil || !strings.Contains(err.Error(), "cannot list: the answer breaks off") || len(keys) != 1 || len(asked) > 10 {
+		t.Errorf("%q, %v, after %d requests", keys, err, len(asked))
 	}
 }
 

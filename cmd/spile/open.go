@@ -133,7 +133,7 @@ func openDocument(ctx context.Context, obj source.Object, e *env, f *sourceFlags
 	}
 	switch d.format {
 	case formatMsgpack, formatCBOR:
-		d.Reader, err = msglc.OpenRaw(ctx, obj, d.format.codec(), f.options())
+		d.Reader, err = msglc.OpenRaw(ctx, e.once(obj), d.format.codec(), f.options())
 	case formatJSON:
 		d.Reader, err = e.openJSON(ctx, obj, f)
 	}
@@ -366,8 +366,20 @@ func (e *env) storedSidecar(ctx context.Context, obj *atStore, f *sourceFlags) (
 	if f.offset > 0 || f.noSidecar || obj.Size() <= obj.Cost().Gap {
 		return nil, nil
 	}
-	side, err := e.openURL(ctx, behind(obj.url, msglc.SidecarName("")))
+	url := behind(obj.url, msglc.SidecarName(""))
+	cache, err := e.shared.stores.openCache(&e.remote)
+	if err != nil {
+		return nil, err
+	}
+	if cache != nil && cache.Missing(url, obj.Version()) {
+		e.shared.hits.Add(1)
+		return nil, nil
+	}
+	side, err := e.openURL(ctx, url)
 	if errors.Is(err, fault.NotFound) || errors.Is(err, fs.ErrPermission) { // some stores do not say what is not there
+		if cache != nil && !e.remote.offline {
+			cache.SetMissing(url, obj.Version())
+		}
 		return nil, nil
 	}
 	return side, err

@@ -119,6 +119,7 @@ func (x *seriesRedact) write(ctx context.Context, r *series.Redactor, metrics ma
 	}
 	w, err := series.NewWriter(ctx, target, meta, layout)
 	if err != nil {
+		target.Discard()
 		return err
 	}
 	defer w.Abort()
@@ -130,15 +131,11 @@ func (x *seriesRedact) write(ctx context.Context, r *series.Redactor, metrics ma
 			return err
 		}
 	}
-	if err := w.Close(); err != nil {
-		return named(err, target.Dir())
+	if metrics != nil { // first: without the names of its tables the artifact is half of what was asked for
+		err := x.beside(ctx, target, ".tables.csv", func(out io.Writer) error { return writeTableNames(out, metrics) })
+		if err != nil {
+			return err
+		}
 	}
-	if metrics == nil {
-		return nil
-	}
-	err = x.beside(ctx, target, ".tables.csv", func(out io.Writer) error { return writeTableNames(out, metrics) })
-	if err != nil {
-		target.Discard() // without the names of its tables it is half of what was asked for; the first error tells
-	}
-	return err
+	return named(w.Close(), target.Dir())
 }

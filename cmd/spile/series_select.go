@@ -446,6 +446,7 @@ func (e *env) mergeSeries(ctx context.Context, dirs []string, in *sourceFlags, o
 	}
 	w, err := series.NewWriter(ctx, target, meta, o)
 	if err != nil {
+		target.Discard()
 		return err
 	}
 	defer w.Abort()

@@ -183,6 +183,7 @@ type Proxy struct {
 	URL      string
 	Requests atomic.Int64 // of objects and of everything else
 	Bytes    atomic.Int64 // of bodies of answers
+	Sent     atomic.Int64 // of bodies of requests
 	// Before, when it is set, may answer a request in the place of the server; it returns true then.
 	Before atomic.Pointer[func(http.ResponseWriter, *http.Request) bool]
 }
@@ -204,6 +205,7 @@ func NewProxy(t *testing.T, address string) *Proxy {
 	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		p.Requests.Add(1)
+		r.Body = &counted{r.Body, &p.Sent}
 		if before := p.Before.Load(); before != nil && (*before)(w, r) {
 			return
 		}

@@ -357,6 +357,15 @@ func (s *Suite) testNoOverwrite(t *testing.T) {
 			if !bytes.Equal(s.Whole(t, key), Bytes(20)) {
 				t.Errorf("%s was replaced", key)
 			}
+			// The same bytes are somebody else's, too.
+			w, err = s.Store.Create(t.Context(), s.Prefix+"same-"+key, &o)
+			storetest.Must(t, err)
+			_, err = w.Write(Bytes(int(n)))
+			storetest.Must(t, err)
+			s.Put(t, "same-"+key, Bytes(int(n)))
+			if err := w.Commit(t.Context()); !errors.Is(err, fault.Conflict) {
+				t.Errorf("same-%s, an object with the same bytes: %v", key, err)
+			}
 			w, err = s.Store.Create(t.Context(), s.Prefix+"new-"+key, &o)
 			storetest.Must(t, err)
 			_, err = w.Write(Bytes(int(n)))
