@@ -24,11 +24,13 @@ type link struct {
 	sent int64
 }
 
-func (l *link) Size() int64       { return l.size }
-func (l *link) Version() string   { return "1" }
-func (l *link) Name() string      { return "link" }
-func (l *link) Close() error      { return nil }
-func (l *link) Cost() source.Cost { return source.Cost{Gap: 1 << 20, Parallel: 16, MaxRequest: 16 << 20} }
+func (l *link) Size() int64     { return l.size }
+func (l *link) Version() string { return "1" }
+func (l *link) Name() string    { return "link" }
+func (l *link) Close() error    { return nil }
+func (l *link) Cost() source.Cost {
+	return source.Cost{Gap: 1 << 20, Parallel: 16, MaxRequest: 16 << 20}
+}
 
 func (l *link) ReadAt(ctx context.Context, p []byte, off int64) error {
 	l.mu.Lock()
