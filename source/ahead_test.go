@@ -245,3 +245,29 @@ func TestReadAheadUpTo(t *testing.T) {
 		}
 	}
 }
+
+// A row that has passed where another read has ended goes on as it was.
+func TestReadAheadRowsMeet(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	data := content(16 << 20)
+	f := &far{Object: source.Memory("x", data), gap: 1 << 20}
+	obj := source.ReadAhead(f, 32<<20)
+	defer obj.Close()
+	if err := obj.ReadAt(t.Context(), make([]byte, 900<<10), 64<<10); err != nil { // a look at the first bytes
+		t.Fatal(err)
+	}
+	p := make([]byte, 65_500)
+	end := int64(0)
+	for ; end+int64(len(p)) <= int64(len(data)); end += int64(len(p)) {
+		if err := obj.ReadAt(t.Context(), p, end); err != nil || !bytes.Equal(p, data[end:end+int64(len(p))]) {
+			t.Fatal(err)
+		}
+	}
+	total := int64(0)
+	for _, r := range f.requests() {
+		total += r.Len()
+	}
+	if total > int64(len(data))+1<<20 {
+		t.Errorf("%d bytes of %d: %v", total, len(data), f.requests())
+	}
+}
