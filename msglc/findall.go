@@ -62,7 +62,7 @@ type search struct {
 	path   Path
 	from   *Path // of the root
 	node   Node  // as far as it has come
-	steps  int  // how far that is
+	steps  int   // how far that is
 	rounds int
 	held   int64 // bytes that wait for their use
 	done   bool

@@ -18,6 +18,7 @@ type blockBuilder struct {
 	tsids  []uint64
 	counts []uint64
 	cols   []tagBuilder
+	number uint32 // of the block, for recentValue
 	// What the two columns of numbers take.
 	tsidSize, countSize int
 }
@@ -25,11 +26,30 @@ type blockBuilder struct {
 // tagBuilder collects the values of a tag.
 type tagBuilder struct {
 	index  map[string]uint32 // value -> code
+	most   int               // values that it has held: what clearing it costs
+	recent [64]recentValue   // values that were seen, in front of index: labels of few values are found here
 	values []string          // of the codes from 1 on
 	codes  []uint32
 	nulls  int
 	dict   int // bytes of the dictionary
 	size   int // bytes of the codes
+}
+
+// recentValue is a value that was seen, and its code in a block. It stays when the block ends, as one that is known to be
+// UTF-8.
+type recentValue struct {
+	value string
+	code  uint32
+	block uint32
+}
+
+// slot is the place of a value in recent. The last bytes are those that differ between the values of most labels.
+func slot(v string) int {
+	n := len(v)
+	if n < 2 {
+		return n
+	}
+	return int(v[n-1]+v[n-2]*10+v[n/2]*7+byte(n)) & 63
 }
 
 func newBlockBuilder(tags []Tag) *blockBuilder {
@@ -41,11 +61,14 @@ func newBlockBuilder(tags []Tag) *blockBuilder {
 func (b *blockBuilder) reset() {
 	b.tsids, b.counts = b.tsids[:0], b.counts[:0]
 	b.tsidSize, b.countSize = 0, 0
+	b.number++
 	for i := range b.cols {
 		c := &b.cols[i]
-		if c.index == nil || len(c.index) > 0 {
-			c.index = make(map[string]uint32)
+		// A map that is not filled again as it was costs more to be cleared than to be made.
+		if c.most = max(c.most, len(c.index)); c.index == nil || len(c.index) < c.most/8 {
+			c.index, c.most = make(map[string]uint32), 0
 		}
+		clear(c.index)
 		c.values, c.codes, c.nulls, c.dict, c.size = c.values[:0], c.codes[:0], 0, 9, 0
 	}
 }
@@ -69,11 +92,12 @@ func (b *blockBuilder) fits(r *record) bool {
 		c := &b.cols[i]
 		size := c.dict + c.size + 20 // a code, and the length of the dictionary
 		if r.has[i] {
-			if _, ok := c.index[r.values[i]]; !ok {
-				size += 9 + len(r.values[i])
-			}
+			size += 9 + len(r.values[i]) // when it is a new value
 		}
-		if size > maxChunk {
+		if size <= maxChunk {
+			continue
+		}
+		if _, ok := c.index[r.values[i]]; !r.has[i] || !ok || size-9-len(r.values[i]) > maxChunk {
 			return false
 		}
 	}
@@ -94,19 +118,29 @@ func (b *blockBuilder) add(r *record) {
 		code := uint32(0)
 		if r.has[i] {
 			v := r.values[i]
-			var ok bool
-			if code, ok = c.index[v]; !ok {
-				c.values = append(c.values, v)
-				code = uint32(len(c.values))
-				c.index[v] = code
-				c.dict += 9 + len(v)
+			seen := &c.recent[slot(v)]
+			if seen.block != b.number || seen.value != v {
+				*seen = recentValue{v, c.code(v), b.number}
 			}
+			code = seen.code
 		} else {
 			c.nulls++
 		}
 		c.codes = append(c.codes, code)
 		c.size += wire.Uvarint64Size(uint64(code))
 	}
+}
+
+// code is that of a value, a new one when the block has it not.
+func (c *tagBuilder) code(v string) uint32 {
+	code, ok := c.index[v]
+	if !ok {
+		c.values = append(c.values, v)
+		code = uint32(len(c.values))
+		c.index[v] = code
+		c.dict += 9 + len(v)
+	}
+	return code
 }
 
 // chunk is an encoded column on its way into a part.

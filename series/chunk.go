@@ -2,7 +2,10 @@ package series
 
 import (
 	"encoding/binary"
+	"hash/maphash"
+	"math/bits"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/spilehq/spile/internal/wire"
@@ -16,25 +19,27 @@ func badUvarint(pos, n int) error {
 	return corrupt(70, "a number that does not end in the chunk, at byte %d", pos)
 }
 
+// uvarint reads a number of one to eight bytes that is followed by enough bytes to look at eight; k is 0 for another one.
+func uvarint(p []byte) (v uint64, k int) {
+	x := binary.LittleEndian.Uint64(p)
+	ends := ^x & 0x8080808080808080
+	if ends == 0 {
+		return 0, 0
+	}
+	x &= ends ^ (ends - 1) // up to the first byte that ends a number
+	x &= 0x7f7f7f7f7f7f7f7f
+	x = x&0x007f007f007f007f | x&0x7f007f007f007f00>>1
+	x = x&0x00003fff00003fff | x&0x3fff00003fff0000>>2
+	x = x&0x000000000fffffff | x&0x0fffffff00000000>>4
+	return x, bits.TrailingZeros64(ends)>>3 + 1
+}
+
 // decodeDeltas decodes a chunk of n numbers (docs/format/series.md, "Deltas").
 func decodeDeltas(p []byte, n int) ([]uint64, error) {
 	out := make([]uint64, n) // n is at most the length of p, check 68
-	var prev uint64
-	pos := 0
-	for i := range out {
-		if pos < len(p) && p[pos] < 0x80 {
-			prev += uint64(wire.UnZigZag64(uint64(p[pos])))
-			pos++
-			out[i] = prev
-			continue
-		}
-		u, k := wire.Uvarint64(p[pos:])
-		if k <= 0 {
-			return nil, badUvarint(pos, k)
-		}
-		prev += uint64(wire.UnZigZag64(u))
-		out[i] = prev
-		pos += k
+	pos, err := deltas(p, out)
+	if err != nil {
+		return nil, err
 	}
 	if pos != len(p) {
 		return nil, corrupt(71, "%d bytes behind the %d numbers of the chunk", len(p)-pos, n)
@@ -42,11 +47,43 @@ func decodeDeltas(p []byte, n int) ([]uint64, error) {
 	return out, nil
 }
 
+// deltas decodes the first numbers of a chunk, and returns how many bytes they take.
+func deltas(p []byte, out []uint64) (pos int, err error) {
+	var prev uint64
+	for i := range out {
+		if pos < len(p) && p[pos] < 0x80 {
+			prev += uint64(wire.UnZigZag64(uint64(p[pos])))
+			pos++
+			out[i] = prev
+			continue
+		}
+		var u uint64
+		k := 0
+		if pos+8 <= len(p) {
+			u, k = uvarint(p[pos:])
+		}
+		if k == 0 {
+			if u, k = wire.Uvarint64(p[pos:]); k <= 0 {
+				return pos, badUvarint(pos, k)
+			}
+		}
+		prev += uint64(wire.UnZigZag64(u))
+		out[i] = prev
+		pos += k
+	}
+	return pos, nil
+}
+
 func appendDeltas(dst []byte, v []uint64) []byte {
 	var prev uint64
 	for _, x := range v {
-		dst = wire.AppendUvarint64(dst, wire.ZigZag64(int64(x-prev)))
+		u := wire.ZigZag64(int64(x - prev))
 		prev = x
+		for u >= 0x80 {
+			dst = append(dst, byte(u)|0x80)
+			u >>= 7
+		}
+		dst = append(dst, byte(u))
 	}
 	return dst
 }
@@ -93,6 +130,9 @@ func decodeDict(p []byte, n int, nulls uint32) (*dict, error) {
 		if pos < len(p) && p[pos] < 0x80 {
 			code = uint64(p[pos])
 			pos++
+		} else if pos+1 < len(p) && p[pos+1] < 0x80 {
+			code = uint64(p[pos]&0x7f) | uint64(p[pos+1])<<7
+			pos += 2
 		} else {
 			u, k := wire.Uvarint64(p[pos:])
 			if k <= 0 {
@@ -126,7 +166,9 @@ func (d *dict) entries(text string) error {
 	}
 	pos := 8
 	d.values = make([]string, count)
-	seen := make(map[string]struct{}, count)
+	seen := newDistinct(int(count))
+	defer seen.release()
+	plain := isASCII(text)
 	for i := range d.values {
 		if pos >= len(text) {
 			return corrupt(74, "the dictionary ends in front of entry %d of %d", i, count)
@@ -143,20 +185,87 @@ func (d *dict) entries(text string) error {
 		}
 		n := int(leU64(text[pos:]))
 		v := text[pos+8 : pos+8+n]
-		if !utf8.ValidString(v) {
+		if !plain && !utf8.ValidString(v) {
 			return corrupt(74, "entry %d is not UTF-8", i)
 		}
-		if _, twice := seen[v]; twice {
+		d.values[i] = v
+		if !seen.add(d.values, i) {
 			return corrupt(75, "entry %d, %q, is there twice", i, short(v))
 		}
-		seen[v] = struct{}{}
-		d.values[i] = v
 		pos += 8 + n
 	}
 	if pos != len(text) {
 		return corrupt(74, "%d bytes behind the entries of the dictionary", len(text)-pos)
 	}
 	return nil
+}
+
+// isASCII reports whether no byte of a text is above 0x7f.
+func isASCII(text string) bool {
+	for len(text) >= 8 {
+		if leU64(text)&0x8080808080808080 != 0 {
+			return false
+		}
+		text = text[8:]
+	}
+	for i := range len(text) {
+		if text[i] >= 0x80 {
+			return false
+		}
+	}
+	return true
+}
+
+// distinct is a table of hashes of values, by which two equal ones are found: for each the half of its hash that is not its
+// place, and its index.
+type distinct struct {
+	slots []uint64
+	mask  uint64
+}
+
+var (
+	distinctSeed  = maphash.MakeSeed() // of this process, so that no file can have values whose hashes are equal
+	distinctTable sync.Pool            // of *distinct
+)
+
+// newDistinct returns a table for some values, of at most half its slots.
+func newDistinct(count int) *distinct {
+	size := 16
+	for size < 2*count {
+		size *= 2
+	}
+	t, _ := distinctTable.Get().(*distinct)
+	if t == nil {
+		t = &distinct{}
+	}
+	if cap(t.slots) < size {
+		t.slots = make([]uint64, size)
+	}
+	t.slots, t.mask = t.slots[:size], uint64(size-1)
+	clear(t.slots)
+	return t
+}
+
+// release gives a table to the next one that needs it, but for one that is larger than most.
+func (t *distinct) release() {
+	if cap(t.slots) <= 1<<17 {
+		distinctTable.Put(t)
+	}
+}
+
+// add adds values[i], i at least 1. It reports false when the value is there.
+func (t *distinct) add(values []string, i int) bool {
+	hash := maphash.String(distinctSeed, values[i])
+	for at := hash & t.mask; ; at = (at + 1) & t.mask {
+		s := t.slots[at]
+		if s == 0 {
+			t.slots[at] = hash&^0xffffffff | uint64(i)
+			return true
+		}
+		if s>>32 == hash>>32 && values[uint32(s)] == values[i] {
+			return false
+		}
+	}
 }
 
 // short is a value as messages show it.
@@ -185,7 +294,14 @@ func appendDict(dst []byte, values []string, codes []uint32) []byte {
 		dst = appendText(append(dst, 1), v)
 	}
 	for _, c := range codes {
-		dst = wire.AppendUvarint64(dst, uint64(c))
+		switch {
+		case c < 1<<7:
+			dst = append(dst, byte(c))
+		case c < 1<<14:
+			dst = append(dst, byte(c)|0x80, byte(c>>7))
+		default:
+			dst = wire.AppendUvarint64(dst, uint64(c))
+		}
 	}
 	return dst
 }

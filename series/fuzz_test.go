@@ -3,10 +3,13 @@ package series
 import (
 	"bytes"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/cespare/xxhash/v2"
 
@@ -33,8 +36,15 @@ func FuzzManifest(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		m, err := ParseManifest(text)
+		if !json.Valid(text) && Check(err) != 2 {
+			t.Fatalf("no JSON: %v", err)
+		}
 		if err != nil {
 			typed(t, err)
+			if json.Valid(text) && Check(err) == 2 && utf8.Valid(text) && bytes.HasPrefix(text, []byte("{")) &&
+				!strings.Contains(err.Error(), "twice") && !strings.Contains(err.Error(), "half of") && !errors.Is(err, fault.Limit) {
+				t.Fatalf("JSON: %v", err)
+			}
 			return
 		}
 		out, err := m.AppendJSON(nil)

@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/klauspost/compress/zstd"
-
 	"github.com/spilehq/spile/fault"
 	"github.com/spilehq/spile/internal/wire"
 	"github.com/spilehq/spile/source"
@@ -100,6 +98,9 @@ func (v *verifier) manifest(name string, m *Manifest) {
 	warn := func(format string, args ...any) { v.say(true, name, "", fault.NoOffset, 85, format, args...) }
 	for _, member := range m.unknown {
 		warn("the member %s is not known", member)
+	}
+	if m.moreUnknown > 0 {
+		warn("%d more members are not known", m.moreUnknown)
 	}
 	c := &m.Coverage
 	for start, w := range c.WindowSequences {
@@ -245,34 +246,12 @@ func (v *verifier) payload(p *part, where string, r payloadRef) {
 		return
 	}
 	stored, err := p.stored(v.ctx, r)
-	if err == nil && !oneFrame(stored) {
-		v.say(true, p.obj.Name(), where, int64(r.Offset), 84, "compressed as more than one frame, or with a dictionary")
+	if err != nil {
+		return
 	}
-}
-
-// oneFrame reports whether p is one frame without a dictionary, as far as its structure tells.
-func oneFrame(p []byte) bool {
-	var h zstd.Header
-	if err := h.Decode(p); err != nil || h.Skippable || h.DictionaryID != 0 {
-		return false
+	if s, err := shapeOf(stored); err != nil || s.frames != 1 || s.skippable > 0 {
+		v.say(true, p.obj.Name(), where, int64(r.Offset), 84, "compressed as more than one frame")
 	}
-	pos := h.HeaderSize
-	for last := false; !last; {
-		if len(p)-pos < 3 {
-			return false
-		}
-		head := int(p[pos]) | int(p[pos+1])<<8 | int(p[pos+2])<<16
-		size := head >> 3
-		if head>>1&3 == 1 { // a run
-			size = 1
-		}
-		last = head&1 != 0
-		pos += 3 + size
-	}
-	if h.HasCheckSum {
-		pos += 4
-	}
-	return pos == len(p)
 }
 
 // block reads the chunks of a block and makes the checks of them.

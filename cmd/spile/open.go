@@ -41,17 +41,13 @@ func (e *env) open(ctx context.Context, arg string, f *sourceFlags) (*document, 
 		return e.openFolder(ctx, dir, f)
 	}
 	inFolder := folderURL(arg)
-	file := arg
 	if inFolder {
 		if f.artifacts == nil || f.format != anyFormat && f.format != formatSeries {
 			return nil, fault.New(fault.Invalid, "", "is the URL of a folder, and this is for files").In(shown(arg))
 		}
-		file = beside(arg, series.ManifestName)
+		arg = beside(arg, series.ManifestName)
 	}
-	obj, err := e.object(ctx, file, f)
-	if inFolder && !isHTTP(arg) && errors.Is(err, fault.NotFound) {
-		return nil, noManifest{err, arg}
-	}
+	obj, err := e.object(ctx, arg, f)
 	if err != nil {
 		return nil, err
 	}
@@ -137,7 +133,7 @@ func openDocument(ctx context.Context, obj source.Object, e *env, f *sourceFlags
 	}
 	switch d.format {
 	case formatMsgpack, formatCBOR:
-		d.Reader, err = msglc.OpenRaw(ctx, obj, d.format.codec(), f.options())
+		d.Reader, err = msglc.OpenRaw(ctx, e.once(obj), d.format.codec(), f.options())
 	case formatJSON:
 		d.Reader, err = e.openJSON(ctx, obj, f)
 	}

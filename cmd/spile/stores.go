@@ -155,6 +155,9 @@ func (e *env) createStored(ctx context.Context, url string) (output, error) {
 
 // Copy appends bytes of an object, which the store copies by itself when it has the object.
 func (s *storeOutput) Copy(ctx context.Context, obj source.Object, start, n int64) error {
+	if kept, ok := obj.(*onceRead); ok {
+		obj = kept.Object
+	}
 	if at, ok := obj.(*atStore); ok { // as a whole, and not a section of it
 		_, err := s.Writer.Copy(ctx, at.Object, start, n)
 		return err

@@ -115,7 +115,36 @@ func TestDocumentCosts(t *testing.T) {
 				t.Errorf("%d bytes, %v", out.Len(), err)
 			}
 		})
-		read("neighbours one by one", tt.listing+1, func(r *msglc.Reader) {
+		read("neighbours found together", tt.deep, func(r *msglc.Reader) {
+			var paths []msglc.Path
+			for i := tt.n/2 - 50; i < tt.n/2+50; i++ {
+				paths = append(paths, msglc.SplitPath(fmt.Sprintf("runs/%d/energy", i)))
+			}
+			i := tt.n/2 - 50
+			for n, err := range r.FindAll(ctx, paths) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if v, err := n.Value(ctx); err != nil || v != float64(i)+0.5 {
+					t.Fatalf("%v, %v", v, err)
+				}
+				i++
+			}
+		})
+		read("a loop over children", tt.listing, func(r *msglc.Reader) {
+			for c, err := range find(r, "runs").Children(ctx) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if v, err := c.Node.Value(ctx); err != nil || v.(map[string]any)["energy"] != float64(c.Index)+0.5 {
+					t.Fatalf("%v, %v", v, err)
+				}
+				if c.Index == 99 {
+					break
+				}
+			}
+		})
+		read("neighbours one by one", tt.listing, func(r *msglc.Reader) {
 			for i := tt.n/2 - 50; i < tt.n/2+50; i++ {
 				if v, err := find(r, fmt.Sprintf("runs/%d/energy", i)).Value(ctx); err != nil || v != float64(i)+0.5 {
 					t.Fatalf("%v, %v", v, err)
