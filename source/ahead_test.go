@@ -157,11 +157,13 @@ func TestReadAheadClose(t *testing.T) {
 	f := &far{Object: source.Memory("x", content(8<<20)), gap: 1 << 16}
 	obj := source.ReadAhead(f, 32<<20)
 	for at := range int64(3) {
+		ctx := t.Context()
 		if at == 2 {
 			f.Object = blocking{f.Object}
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithTimeout(ctx, 20*time.Millisecond)
+			defer cancel()
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-		defer cancel()
 		if err := obj.ReadAt(ctx, make([]byte, 1000), 1000*at); (err != nil) != (at == 2) {
 			t.Errorf("read %d: %v", at, err)
 		}
