@@ -37,7 +37,7 @@ func uvarint(p []byte) (v uint64, k int) {
 // decodeDeltas decodes a chunk of n numbers (docs/format/series.md, "Deltas").
 func decodeDeltas(p []byte, n int) ([]uint64, error) {
 	out := make([]uint64, n) // n is at most the length of p, check 68
-	pos, err := deltas(p, out)
+	pos, err := deltas(p, 0, out)
 	if err != nil {
 		return nil, err
 	}
@@ -47,9 +47,8 @@ func decodeDeltas(p []byte, n int) ([]uint64, error) {
 	return out, nil
 }
 
-// deltas decodes the first numbers of a chunk, and returns how many bytes they take.
-func deltas(p []byte, out []uint64) (pos int, err error) {
-	var prev uint64
+// deltas decodes the next numbers of a chunk behind prev, and returns how many bytes they take.
+func deltas(p []byte, prev uint64, out []uint64) (pos int, err error) {
 	for i := range out {
 		if pos < len(p) && p[pos] < 0x80 {
 			prev += uint64(wire.UnZigZag64(uint64(p[pos])))

@@ -25,6 +25,11 @@ func (r payloadRef) known() bool {
 	return (r.Encoding == encodingDelta || r.Encoding == encodingDict) && r.Compression <= compressionZstd
 }
 
+// unknown is the error for a payload that cannot be decoded.
+func (r payloadRef) unknown() error {
+	return failed(fault.UnsupportedCodec, 40, "stored in the encoding %d and the compression %d, which are not known", r.Encoding, r.Compression)
+}
+
 // checkSum makes check 42 of the stored bytes.
 func (r payloadRef) checkSum(stored []byte) error {
 	if sum := xxhash.Sum64(stored); sum != r.Checksum {

@@ -8,6 +8,7 @@ import (
 	"sort"
 
 	"github.com/spilehq/spile/fault"
+	"github.com/spilehq/spile/source"
 )
 
 // Label is the value of a tag.
@@ -35,15 +36,19 @@ func (a *Artifact) Records(ctx context.Context, r Range) iter.Seq2[Record, error
 		all[i] = i
 	}
 	return func(yield func(Record, error) bool) {
+		var room labelRoom
 		for batch, err := range a.windows(ctx, r, wanted{tsids: true, counts: true, tags: all}) {
 			if err != nil {
 				yield(Record{}, err)
 				return
 			}
 			for i := range batch {
-				from, to := batch[i].cut(r)
+				rows := &batch[i]
+				from, to := rows.cut(r)
+				out := rows.decoded(all)
 				for k := from; k < to; k++ {
-					if !yield(batch[i].record(k), nil) {
+					rec := Record{ID: ID{rows.First.Table, rows.tsids[k]}, RowCount: rows.counts[k], Labels: room.labels(out, k, k, to-k, Native)}
+					if !yield(rec, nil) {
 						return
 					}
 				}
@@ -73,6 +78,17 @@ func (r *rows) record(k int) Record {
 		}
 	}
 	return rec
+}
+
+// decoded are tags of which all rows are decoded.
+func (r *rows) decoded(tags []int) []outColumn {
+	out := make([]outColumn, 0, len(r.tags))
+	for _, tag := range tags {
+		if d := r.tags[tag]; d != nil {
+			out = append(out, outColumn{name: r.part.a.tags[tag].Name, d: d})
+		}
+	}
+	return out
 }
 
 // windows gives the blocks that meet a range, decoded, some at a time.
@@ -173,33 +189,143 @@ func (a *Artifact) Lookup(ctx context.Context, id ID) (Record, error) {
 		return missing()
 	}
 	b := blockAt{&blocks[j], p, i}
-	rest := wanted{counts: true}
-	for tag := range a.tags {
-		rest.tags = append(rest.tags, tag)
+	find := a.lookupKept
+	if a.cache == nil {
+		find = a.lookupOnce
 	}
-	// Where a request is dear, all columns come with the TSIDs; else the TSIDs tell first whether they are needed.
-	first := wanted{tsids: true}
-	together := int64(b.columns[len(b.columns)-1].end()-b.columns[0].Offset) <= p.obj.Cost().Gap
-	if together {
-		first.counts, first.tags = rest.counts, rest.tags
+	r, err := find(ctx, b, id)
+	if err == nil && r == nil {
+		return missing()
 	}
-	bytes := newStore(p)
-	found, err := load(ctx, []blockAt{b}, first, bytes)
 	if err != nil {
 		return Record{}, err
 	}
-	row, ok := slices.BinarySearch(found[0].tsids, id.TSID)
-	if !ok {
-		return missing()
-	}
-	if !together {
-		more, err := load(ctx, []blockAt{b}, rest, bytes)
-		if err != nil {
-			return Record{}, err
+	return *r, nil
+}
+
+// together reports whether a lookup reads all columns of a block with the TSIDs, since a request is dear; else the TSIDs tell
+// first whether they are needed.
+func (b *blockAt) together() bool {
+	return int64(b.columns[len(b.columns)-1].end()-b.columns[0].Offset) <= b.part.obj.Cost().Gap
+}
+
+// tagsOf are the tags that a block stores, and their columns, in the order of the tags.
+func (b *blockAt) tagsOf() (tags []int, columns []*column) {
+	if b.part.a.manifest != nil {
+		tags, columns = make([]int, 0, len(b.columns)-2), make([]*column, 0, len(b.columns)-2)
+		for i := 2; i < len(b.columns); i++ {
+			tags, columns = append(tags, b.columns[i].tag), append(columns, &b.columns[i])
 		}
-		found[0].counts, found[0].tags = more[0].counts, more[0].tags
+		return tags, columns
 	}
-	return found[0].record(row), nil
+	for tag := range b.part.a.tags {
+		if c := b.column(tag); c != nil {
+			tags, columns = append(tags, tag), append(columns, c)
+		}
+	}
+	return tags, columns
+}
+
+// lookupKept finds a series in a block whose columns are remembered. The record is nil when it is not there.
+func (a *Artifact) lookupKept(ctx context.Context, b blockAt, id ID) (*Record, error) {
+	found := rows{blockAt: b, chunks: make(map[int]*tagChunk, len(b.columns))}
+	tags, columns := b.tagsOf()
+	list := make([]loading, 0, len(b.columns))
+	list = append(list, loading{&found, &b.columns[0], tagTSID}, loading{&found, &b.columns[1], tagCount})
+	for i, tag := range tags {
+		list = append(list, loading{&found, columns[i], tag})
+	}
+	first := list
+	if !b.together() {
+		first = list[:1]
+	}
+	bytes := newStore(b.part)
+	if err := loadAll(ctx, first, bytes); err != nil {
+		return nil, err
+	}
+	row, ok := slices.BinarySearch(found.tsids, id.TSID)
+	if !ok {
+		return nil, nil
+	}
+	if err := loadAll(ctx, list[len(first):], bytes); err != nil {
+		return nil, err
+	}
+	r := &Record{ID: id, RowCount: found.counts[row], Labels: make([]Label, 0, len(tags))}
+	for i, tag := range tags {
+		d, err := found.chunks[tag].dict() // all of it, for the next one
+		if err != nil {
+			return nil, b.atChunk(err, columns[i])
+		}
+		if code := d.codes[row]; code != 0 {
+			r.Labels = append(r.Labels, Label{a.tags[tag].Name, d.values[code]})
+		}
+	}
+	return r, nil
+}
+
+// lookupOnce finds a series in a block of which nothing is remembered: it decodes as much of each column as leads to the row.
+func (a *Artifact) lookupOnce(ctx context.Context, b blockAt, id ID) (*Record, error) {
+	tags, columns := b.tagsOf()
+	var ranges []source.Range
+	for i := range b.columns {
+		c := &b.columns[i]
+		if !c.known() {
+			return nil, b.at(c.unknown(), c)
+		}
+		ranges = append(ranges, source.Range{Start: int64(c.Offset), End: int64(c.end())})
+	}
+	first := 1
+	if b.together() {
+		first = len(ranges)
+	}
+	bytes := newStore(b.part)
+	if err := bytes.fetch(ctx, ranges[:first]); err != nil {
+		return nil, err
+	}
+	n := int(b.series)
+	payload := func(c *column) ([]byte, error) {
+		p, err := c.payloadRef.decode(bytes.get(source.Range{Start: int64(c.Offset), End: int64(c.end())}))
+		if err != nil {
+			err = b.atChunk(err, c)
+		}
+		return p, err
+	}
+	ids, err := payload(&b.columns[0])
+	if err != nil {
+		return nil, err
+	}
+	row, ok, err := findDelta(ids, n, id.TSID)
+	if err != nil {
+		return nil, b.atChunk(err, &b.columns[0])
+	}
+	if !ok {
+		return nil, nil
+	}
+	if err := bytes.fetch(ctx, ranges[first:]); err != nil {
+		return nil, err
+	}
+	r := &Record{ID: id, Labels: make([]Label, 0, len(tags))}
+	p, err := payload(&b.columns[1])
+	if err != nil {
+		return nil, err
+	}
+	if r.RowCount, err = deltaAt(p, row); err != nil {
+		return nil, b.atChunk(err, &b.columns[1])
+	}
+	for i, tag := range tags {
+		p, err := payload(columns[i])
+		if err != nil {
+			return nil, err
+		}
+		d, err := pickDict(p, n, []int{row})
+		if err != nil {
+			return nil, b.atChunk(err, columns[i])
+		}
+		if code := d.codes[0]; code != 0 {
+			r.Labels = append(r.Labels, Label{a.tags[tag].Name, d.values[code]})
+		}
+	}
+	return r, nil
 }
 
 // compare is -1 when the range is before the identifier, 1 when it is behind, 0 when it has the identifier in it.

@@ -1,0 +1,282 @@
+package series
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math/bits"
+	"slices"
+	"sync/atomic"
+	"unicode/utf8"
+
+	"github.com/spilehq/spile/internal/wire"
+)
+
+// tagChunk is the chunk of a tag of a block, decompressed, and decoded once somebody needs all of its rows. It is safe for
+// concurrent use.
+type tagChunk struct {
+	series int
+	nulls  uint32
+	state  atomic.Pointer[chunkState]
+}
+
+// chunkState has one of the two.
+type chunkState struct {
+	p []byte // as it is stored
+	d *dict
+}
+
+func newTagChunk(p []byte, series int, nulls uint32) *tagChunk {
+	c := &tagChunk{series: series, nulls: nulls}
+	c.state.Store(&chunkState{p: p})
+	return c
+}
+
+// dict decodes the chunk.
+func (c *tagChunk) dict() (*dict, error) {
+	s := c.state.Load()
+	if s.d != nil {
+		return s.d, nil
+	}
+	d, err := decodeDict(s.p, c.series, c.nulls)
+	if err == nil {
+		c.state.Store(&chunkState{d: d})
+	}
+	return d, err
+}
+
+// size is what the chunk takes in memory once it is decoded.
+func (c *tagChunk) size(decoded uint32) int64 {
+	n := int64(decoded) + 4*int64(c.series)
+	s := c.state.Load()
+	if s.d != nil {
+		return n + 16*int64(len(s.d.values))
+	}
+	if size, k := wire.Uvarint64(s.p); k > 0 && size >= 9 && size <= uint64(len(s.p)-k) {
+		n += 16 * int64(min(binary.LittleEndian.Uint64(s.p[k:]), 1+(size-9)/9))
+	}
+	return n
+}
+
+// lacks reports whether no value of the chunk can match, for a matcher that does not select nulls in it. It looks for bytes
+// that every match has in it, which takes a small part of the time of decoding.
+func (c *tagChunk) lacks(m *Matcher) bool {
+	s := c.state.Load()
+	if s.d != nil {
+		return false // matching tells as fast
+	}
+	size, k := wire.Uvarint64(s.p)
+	if k <= 0 || size < 9 || size > uint64(len(s.p)-k) {
+		return false // decoding says what is wrong
+	}
+	entries := s.p[k+8:][:size-8]
+	switch m.Op {
+	case Equal:
+		return !hasEntry(entries, m.Value)
+	case Regexp:
+		switch p := m.pattern; p.kind {
+		case patternSet:
+			return len(p.set) <= 8 && !slices.ContainsFunc(p.set, func(v string) bool { return hasEntry(entries, v) })
+		case patternPrefix, patternSuffix, patternContains:
+			return p.text != "" && !bytes.Contains(entries, []byte(p.text))
+		default:
+			return p.prefix != "" && !bytes.Contains(entries, []byte(p.prefix))
+		}
+	}
+	return false
+}
+
+// hasEntry reports whether the encoded entry of a value is among some bytes.
+func hasEntry(entries []byte, v string) bool {
+	if v == "" {
+		return true
+	}
+	// The value first, since the bytes in front of it are those of most entries.
+	for at := 0; ; {
+		i := bytes.Index(entries[at:], []byte(v))
+		if i < 0 {
+			return false
+		}
+		at += i
+		if at >= 9 && entries[at-9] == 1 && binary.LittleEndian.Uint64(entries[at-8:]) == uint64(len(v)) {
+			return true
+		}
+		at++
+	}
+}
+
+// pick decodes some rows, which ascend: the codes of the result are those of these rows, not of all, and its values are
+// those that they have.
+func (c *tagChunk) pick(of []int) (*dict, error) {
+	s := c.state.Load()
+	if s.d != nil {
+		d := &dict{values: s.d.values, codes: make([]uint32, len(of))}
+		for i, k := range of {
+			d.codes[i] = s.d.codes[k]
+		}
+		return d, nil
+	}
+	return pickDict(s.p, c.series, of)
+}
+
+func pickDict(p []byte, series int, of []int) (*dict, error) {
+	size, pos := wire.Uvarint64(p)
+	if pos <= 0 {
+		return nil, badUvarint(0, pos)
+	}
+	if size < 9 || size > uint64(len(p)-pos) {
+		return nil, corrupt(73, "a dictionary of %d bytes in a chunk of %d", size, len(p))
+	}
+	entries := p[pos : pos+int(size)]
+	count := binary.LittleEndian.Uint64(entries)
+	if most := 1 + (size-9)/9; count < 1 || count > most {
+		return nil, corrupt(73, "a dictionary of %d entries in %d bytes, 1 to %d", count, size, most)
+	}
+	d := &dict{values: []string{""}, codes: make([]uint32, len(of))}
+	at, row := pos+int(size), 0
+	for i, k := range of {
+		n := skipUvarints(p[at:], k-row)
+		if n < 0 {
+			return nil, corrupt(76, "the codes end in front of row %d of %d", k, series)
+		}
+		at += n
+		code, n := wire.Uvarint64(p[at:])
+		if n <= 0 {
+			return nil, badUvarint(at, n)
+		}
+		if code >= count {
+			return nil, corrupt(76, "code %d of row %d, the dictionary has %d entries", code, k, count)
+		}
+		at += n
+		row = k + 1
+		d.codes[i] = uint32(code)
+	}
+	return d, d.pickEntries(entries)
+}
+
+// pickEntries reads the entries that the codes name, and gives them new numbers.
+func (d *dict) pickEntries(entries []byte) error {
+	wanted := slices.Clone(d.codes)
+	slices.Sort(wanted)
+	wanted = slices.Compact(wanted)
+	if len(wanted) > 0 && wanted[0] == 0 {
+		wanted = wanted[1:]
+	}
+	if entries[8] != 0 {
+		return corrupt(74, "entry 0 has the presence %d, not 0", entries[8])
+	}
+	pos, entry := 9, uint32(1)
+	for _, code := range wanted {
+		for ; ; entry++ {
+			if len(entries)-pos < 9 || entries[pos] != 1 || binary.LittleEndian.Uint64(entries[pos+1:]) > uint64(len(entries)-pos-9) {
+				return corrupt(74, "entry %d does not fit into the dictionary, or has no presence", entry)
+			}
+			n := int(binary.LittleEndian.Uint64(entries[pos+1:]))
+			if pos += 9 + n; entry < code {
+				continue
+			}
+			v := entries[pos-n : pos]
+			if !utf8.Valid(v) {
+				return corrupt(74, "entry %d is not UTF-8", entry)
+			}
+			d.values = append(d.values, string(v))
+			entry++
+			break
+		}
+	}
+	for i, code := range d.codes {
+		if code != 0 {
+			at, _ := slices.BinarySearch(wanted, code)
+			d.codes[i] = uint32(at + 1)
+		}
+	}
+	return nil
+}
+
+// skipUvarints returns how many bytes the first n numbers take, -1 when there are not as many.
+func skipUvarints(p []byte, n int) int {
+	pos := 0
+	for n >= 8 && pos+8 <= len(p) { // eight bytes end eight numbers at most
+		n -= bits.OnesCount64(^binary.LittleEndian.Uint64(p[pos:]) & 0x8080808080808080)
+		pos += 8
+	}
+	// What has begun in the bytes that were passed ends in those that follow: n counts ends.
+	for ; n > 0 && pos < len(p); pos++ {
+		if p[pos] < 0x80 {
+			n--
+		}
+	}
+	if n > 0 {
+		return -1
+	}
+	return pos
+}
+
+// findDelta finds a number among the ascending ones of a chunk, and looks at none behind it.
+func findDelta(p []byte, n int, want uint64) (row int, ok bool, err error) {
+	var some [64]uint64
+	var prev uint64
+	for from := 0; from < n; from += len(some) {
+		out := some[:min(len(some), n-from)]
+		k, err := deltas(p, prev, out)
+		if err != nil {
+			return 0, false, err
+		}
+		p, prev = p[k:], out[len(out)-1]
+		if prev >= want {
+			i, ok := slices.BinarySearch(out, want)
+			return from + i, ok, nil
+		}
+	}
+	return 0, false, nil
+}
+
+// deltaAt is the number of a row of a chunk.
+func deltaAt(p []byte, row int) (uint64, error) {
+	var some [64]uint64
+	var prev uint64
+	for from := 0; from <= row; from += len(some) {
+		out := some[:min(len(some), row+1-from)]
+		k, err := deltas(p, prev, out)
+		if err != nil {
+			return 0, err
+		}
+		p, prev = p[k:], out[len(out)-1]
+	}
+	return prev, nil
+}
+
+// outColumn is a tag as records show it.
+type outColumn struct {
+	name   string
+	d      *dict
+	picked bool // its codes are those of the rows that match, not of all
+}
+
+// labelRoom hands out memory for the labels of records, a stretch for some of them.
+type labelRoom struct{ free []Label }
+
+// labelRoomSize is the most labels of a stretch: who keeps one record keeps the stretch.
+const labelRoomSize = 256
+
+// labels are those of row k, the i-th of those that match, in a mode: that of Prometheus leaves empty ones out.
+func (room *labelRoom) labels(out []outColumn, i, k, left int, mode Mode) []Label {
+	if cap(room.free)-len(room.free) < len(out) {
+		room.free = make([]Label, 0, max(len(out), min(labelRoomSize, left*len(out))))
+	}
+	from := len(room.free)
+	to := room.free
+	for c := range out {
+		o := &out[c]
+		at := k
+		if o.picked {
+			at = i
+		}
+		code := o.d.codes[at]
+		if code == 0 || mode == Prom && o.d.values[code] == "" {
+			continue
+		}
+		to = append(to, Label{o.name, o.d.values[code]})
+	}
+	room.free = to
+	return to[from:len(to):len(to)]
+}
