@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"github.com/spilehq/spile/fault"
@@ -185,6 +186,9 @@ func newPart(a *Artifact, id uint32, file *File) *part {
 // larger than its decoded form.
 const tailSize = maxRoot + trailerSize
 
+// keptTail is how many times as long as its end a part is of which chunks at the end are read again.
+const keptTail = 8
+
 // ready opens the part, and reads its root.
 func (p *part) ready(ctx context.Context) error {
 	select {
@@ -229,6 +233,11 @@ func (p *part) openFrame(ctx context.Context) error {
 	p.frame, err = parseFrame(got[0], p.tail[len(p.tail)-trailerSize:], size, p.file)
 	if err != nil {
 		return err
+	}
+	// Of a large part the pages are kept alone, so that many open ones take little: that some chunks in front of them are read
+	// again is nothing beside the others.
+	if behind := p.frame.payloadEnd; size > keptTail*tailSize && behind > p.tailAt {
+		p.tail, p.tailAt = slices.Clone(p.tail[behind-p.tailAt:]), behind
 	}
 	if p.frame.depth == 1 {
 		p.leaves = []pageRef{p.frame.root}

@@ -3,6 +3,7 @@ package series
 import (
 	"context"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -59,6 +60,24 @@ func (a *Artifact) LabelNames(ctx context.Context, q *Query) ([]string, error) {
 // valueSize is what a text takes beside its bytes: its place in a map, and in the list that is made of it.
 const valueSize = 64
 
+// valuesOfTag stands for the part in the key of the values of a tag, whose index is in place of the offset.
+const valuesOfTag = math.MaxUint32
+
+// tagValues are the values of a tag that an artifact has, sorted, as they are remembered.
+type tagValues struct {
+	values []string
+	size   int64 // of them, as Query.Memory counts it
+}
+
+// in are the values in a mode, in a slice that the caller may keep.
+func (v *tagValues) in(mode Mode) []string {
+	values := v.values
+	if mode == Prom && len(values) > 0 && values[0] == "" {
+		values = values[1:]
+	}
+	return slices.Clone(values)
+}
+
 // LabelValues returns the distinct values of a label that the selected series have, sorted; in mode Prom without the empty
 // one. A label that is no tag has none. q.Limit bounds their number, after sorting.
 func (a *Artifact) LabelValues(ctx context.Context, name string, q *Query) ([]string, error) {
@@ -66,6 +85,16 @@ func (a *Artifact) LabelValues(ctx context.Context, name string, q *Query) ([]st
 	p, err := a.plan(q)
 	if err != nil || tag < 0 {
 		return nil, err
+	}
+	key := cacheKey{a.cacheID, valuesOfTag, uint64(tag)}
+	whole := a.cache != nil && len(p.matchers) == 0 && !p.nothing && q.Range == nil && q.Tables == nil && q.Explain == nil && q.Limit == 0
+	if whole {
+		if v, ok := a.cache.get(key); ok && (q.Memory == 0 || v.(*tagValues).size <= q.Memory) {
+			if err := ctx.Err(); err != nil {
+				return nil, fault.New(nil, "series", "").In(a.name).Because(err)
+			}
+			return v.(*tagValues).in(q.Mode), nil
+		}
 	}
 	found := make(map[string]struct{})
 	held := int64(0)
@@ -106,10 +135,15 @@ func (a *Artifact) LabelValues(ctx context.Context, name string, q *Query) ([]st
 			}
 		}
 	}
-	if q.Mode == Prom {
-		delete(found, "")
-	}
 	all := slices.Sorted(maps.Keys(found))
+	values := &tagValues{all, held}
+	if whole {
+		for i := range all {
+			all[i] = strings.Clone(all[i]) // the values alone, which do not keep the texts of dictionaries
+		}
+		a.cache.put(key, values, held)
+	}
+	all = values.in(q.Mode)
 	if q.Limit > 0 && int64(len(all)) > q.Limit {
 		all = all[:q.Limit]
 		if q.Explain != nil {

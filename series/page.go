@@ -111,6 +111,7 @@ func appendInternal(dst []byte, children []pageRef) []byte {
 // pageReader reads what stands in a leaf page.
 type pageReader struct {
 	p   []byte
+	all string // the page as a text, which its strings are parts of
 	pos int
 	err error
 }
@@ -139,12 +140,13 @@ func (r *pageReader) text(check int, what string) string {
 		r.err = corrupt(check, "%s of %d bytes, and %d are left in the page", what, n, len(r.p)-r.pos)
 		return ""
 	}
-	p := r.take(int(n))
-	if !utf8.Valid(p) {
+	r.take(int(n))
+	text := r.all[r.pos-int(n) : r.pos]
+	if !utf8.ValidString(text) {
 		r.err = corrupt(check, "%s that is not UTF-8", what)
 		return ""
 	}
-	return string(p)
+	return text
 }
 
 // parseLeaf reads a leaf page and makes checks 44 to 46, 49, 50 and 54 to 69. tags are those of the manifest, nil without one.
@@ -156,7 +158,7 @@ func parseLeaf(p []byte, f *frame, ref pageRef, tags []Tag, hasManifest bool) ([
 	if most := uint64(len(p)-pagePrefix) / minBlockSize; count > most {
 		return nil, corrupt(49, "a leaf of %d blocks in %d bytes, at most %d", count, len(p), most)
 	}
-	r := &pageReader{p: p, pos: pagePrefix}
+	r := &pageReader{p: p, all: string(p), pos: pagePrefix}
 	blocks := make([]block, count)
 	known := make(map[string]int, len(tags))
 	for i, t := range tags {
@@ -204,7 +206,10 @@ func (b *block) parse(r *pageReader, f *frame, known map[string]int, hasManifest
 	}
 	b.columns = make([]column, columns)
 	before := -1 // the tag of the last column
-	names := make(map[string]bool)
+	var names map[string]bool
+	if !hasManifest {
+		names = make(map[string]bool)
+	}
 	for i := range b.columns {
 		c := &b.columns[i]
 		if err := b.parseColumn(r, c, i, f, known, hasManifest, &before, names, chunksEnd); err != nil {

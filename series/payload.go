@@ -39,14 +39,20 @@ func (r payloadRef) checkSum(stored []byte) error {
 }
 
 // decode checks and decompresses a payload. Without compression the result is a part of stored.
-func (r payloadRef) decode(stored []byte) ([]byte, error) {
+func (r payloadRef) decode(stored []byte) ([]byte, error) { return r.decodeInto(nil, stored) }
+
+// decodeInto is decode into the memory of dst, if that suffices.
+func (r payloadRef) decodeInto(dst, stored []byte) ([]byte, error) {
 	if err := r.checkSum(stored); err != nil {
 		return nil, err
 	}
 	if r.Compression == compressionNone {
 		return stored, nil
 	}
-	out, err := decoder().DecodeAll(stored, make([]byte, 0, r.Decoded))
+	if cap(dst) < int(r.Decoded) {
+		dst = make([]byte, 0, r.Decoded)
+	}
+	out, err := decoder().DecodeAll(stored, dst[:0:r.Decoded])
 	switch {
 	case errors.Is(err, zstd.ErrDecoderSizeExceeded):
 		return nil, corrupt(43, "decompresses to more than the %d bytes that are declared", r.Decoded).At(int64(r.Offset))

@@ -6,6 +6,7 @@ import (
 	"iter"
 	"slices"
 	"sort"
+	"sync"
 
 	"github.com/spilehq/spile/fault"
 	"github.com/spilehq/spile/source"
@@ -266,29 +267,36 @@ func (a *Artifact) lookupKept(ctx context.Context, b blockAt, id ID) (*Record, e
 // lookupOnce finds a series in a block of which nothing is remembered: it decodes as much of each column as leads to the row.
 func (a *Artifact) lookupOnce(ctx context.Context, b blockAt, id ID) (*Record, error) {
 	tags, columns := b.tagsOf()
-	var ranges []source.Range
 	for i := range b.columns {
-		c := &b.columns[i]
-		if !c.known() {
+		if c := &b.columns[i]; !c.known() {
 			return nil, b.at(c.unknown(), c)
 		}
-		ranges = append(ranges, source.Range{Start: int64(c.Offset), End: int64(c.end())})
 	}
 	first := 1
 	if b.together() {
-		first = len(ranges)
+		first = len(b.columns)
 	}
-	bytes := newStore(b.part)
-	if err := bytes.fetch(ctx, ranges[:first]); err != nil {
+	room, _ := lookupRooms.Get().(*lookupRoom)
+	if room == nil {
+		room = &lookupRoom{}
+	}
+	defer func() {
+		room.store = nil
+		lookupRooms.Put(room)
+	}()
+	if err := room.read(ctx, &b, b.columns[:first]); err != nil {
 		return nil, err
 	}
 	n := int(b.series)
 	payload := func(c *column) ([]byte, error) {
-		p, err := c.payloadRef.decode(bytes.get(source.Range{Start: int64(c.Offset), End: int64(c.end())}))
+		p, err := c.payloadRef.decodeInto(room.decoded, room.get(c))
 		if err != nil {
-			err = b.atChunk(err, c)
+			return nil, b.atChunk(err, c)
 		}
-		return p, err
+		if c.Compression != compressionNone && cap(p) > cap(room.decoded) {
+			room.decoded = p
+		}
+		return p, nil
 	}
 	ids, err := payload(&b.columns[0])
 	if err != nil {
@@ -301,8 +309,10 @@ func (a *Artifact) lookupOnce(ctx context.Context, b blockAt, id ID) (*Record, e
 	if !ok {
 		return nil, nil
 	}
-	if err := bytes.fetch(ctx, ranges[first:]); err != nil {
-		return nil, err
+	if first < len(b.columns) {
+		if err := room.read(ctx, &b, b.columns[first:]); err != nil {
+			return nil, err
+		}
 	}
 	r := &Record{ID: id, Labels: make([]Label, 0, len(tags))}
 	p, err := payload(&b.columns[1])
@@ -326,6 +336,54 @@ func (a *Artifact) lookupOnce(ctx context.Context, b blockAt, id ID) (*Record, e
 		}
 	}
 	return r, nil
+}
+
+// lookupRoom is memory for the chunks of a block, and for one that is decompressed.
+type lookupRoom struct {
+	stored  []byte
+	at      uint64 // where stored begins
+	store   *store // in place of stored, where the chunks do not follow one another
+	decoded []byte
+}
+
+// lookupRooms are those that wait for the next lookup. One that is larger than most is not kept.
+var lookupRooms sync.Pool
+
+const maxLookupRoom = 4 << 20
+
+// read reads the chunks of columns that follow one another.
+func (l *lookupRoom) read(ctx context.Context, b *blockAt, columns []column) error {
+	if cap(l.stored) > maxLookupRoom || cap(l.decoded) > maxLookupRoom {
+		*l = lookupRoom{}
+	}
+	l.store = nil
+	l.at = columns[0].Offset
+	end, sum := columns[len(columns)-1].end(), uint64(0)
+	for i := range columns {
+		sum += uint64(columns[i].Stored)
+	}
+	if end-l.at == sum && end <= b.part.tailAt && sum <= maxLookupRoom {
+		l.stored = slices.Grow(l.stored[:0], int(sum))[:sum]
+		return b.part.obj.ReadAt(ctx, l.stored, int64(l.at))
+	}
+	l.store = newStore(b.part)
+	ranges := make([]source.Range, len(columns))
+	for i := range columns {
+		ranges[i] = columns[i].span()
+	}
+	return l.store.fetch(ctx, ranges)
+}
+
+// get returns the stored bytes of a chunk that was read.
+func (l *lookupRoom) get(c *column) []byte {
+	if l.store != nil {
+		return l.store.get(c.span())
+	}
+	return l.stored[c.Offset-l.at:][:c.Stored]
+}
+
+func (r payloadRef) span() source.Range {
+	return source.Range{Start: int64(r.Offset), End: int64(r.end())}
 }
 
 // compare is -1 when the range is before the identifier, 1 when it is behind, 0 when it has the identifier in it.
