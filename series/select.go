@@ -553,10 +553,15 @@ func (s *selection) match(m planned, mode Mode) (ran int64, err error) {
 		s.alive = make([]uint64, (c.series+63)/64)
 		return 0, nil
 	}
-	d, err := s.dict(m.tag)
-	if err != nil {
-		return 0, err
+	state := c.state.Load()
+	if state.d == nil {
+		s.alive, ran, err = c.match(state.p, m.Matcher, null, s.alive)
+		if err != nil {
+			err = s.atChunk(err, s.column(m.tag))
+		}
+		return ran, err
 	}
+	d := state.d
 	s.keep(d, m.Matcher, null)
 	return int64(len(d.values) - 1), nil
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"math/bits"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"unicode/utf8"
 
@@ -69,20 +70,152 @@ func (c *tagChunk) lacks(m *Matcher) bool {
 		return false // decoding says what is wrong
 	}
 	entries := s.p[k+8:][:size-8]
-	switch m.Op {
-	case Equal:
+	switch {
+	case m.Op == Equal:
 		return !hasEntry(entries, m.Value)
-	case Regexp:
-		switch p := m.pattern; p.kind {
-		case patternSet:
-			return len(p.set) <= 8 && !slices.ContainsFunc(p.set, func(v string) bool { return hasEntry(entries, v) })
-		case patternPrefix, patternSuffix, patternContains:
-			return p.text != "" && !bytes.Contains(entries, []byte(p.text))
-		default:
-			return p.prefix != "" && !bytes.Contains(entries, []byte(p.prefix))
-		}
+	case m.Op == Regexp && m.pattern.kind == patternSet:
+		return len(m.pattern.set) <= 8 && !slices.ContainsFunc(m.pattern.set, func(v string) bool { return hasEntry(entries, v) })
+	case m.Op == Regexp:
+		return !bytes.Contains(entries, []byte(m.needle()))
 	}
 	return false
+}
+
+// needle is a text that is in every value which the text or the pattern of the matcher stands for, negated or not. It may be
+// empty.
+func (m *Matcher) needle() string {
+	switch {
+	case m.Op == Equal || m.Op == NotEqual:
+		return m.Value
+	case m.pattern == nil || m.pattern.kind == patternSet:
+		return ""
+	case m.pattern.text != "":
+		return m.pattern.text
+	}
+	return m.pattern.prefix
+}
+
+// match takes the rows out of alive, which is nil for all rows, that a matcher does not select, and returns the number of
+// values that were looked at. It keeps nothing of the chunk, and makes checks 73, 74, 76 and 77.
+func (c *tagChunk) match(p []byte, m *Matcher, null bool, alive []uint64) (left []uint64, ran int64, err error) {
+	size, pos := wire.Uvarint64(p)
+	if pos <= 0 {
+		return nil, 0, badUvarint(0, pos)
+	}
+	if size < 9 || size > uint64(len(p)-pos) {
+		return nil, 0, corrupt(73, "a dictionary of %d bytes in a chunk of %d", size, len(p))
+	}
+	hit, some, err := matchEntries(string(p[pos:pos+int(size)]), m)
+	if err != nil {
+		return nil, 0, err
+	}
+	hit[0] = null
+	ran = int64(len(hit) - 1)
+	if !some && !null {
+		return make([]uint64, (c.series+63)/64), ran, nil
+	}
+	left, err = c.matchCodes(p, pos+int(size), hit, alive)
+	return left, ran, err
+}
+
+// matchEntries reports which entries of a dictionary a matcher selects, and whether it selects one.
+func matchEntries(text string, m *Matcher) (hit []bool, some bool, err error) {
+	count := leU64(text)
+	if most := 1 + uint64(len(text)-9)/9; count < 1 || count > most {
+		return nil, false, corrupt(73, "a dictionary of %d entries in %d bytes, 1 to %d", count, len(text), most)
+	}
+	if text[8] != 0 {
+		return nil, false, corrupt(74, "entry 0 has the presence %d, not 0", text[8])
+	}
+	hit = make([]bool, count)
+	plain := isASCII(text)
+	needle, negated := m.needle(), m.Op == NotEqual || m.Op == NotRegexp
+	next := -1 // where the needle is, not in front of the entry
+	pos := 9
+	for i := 1; i < len(hit); i++ {
+		if len(text)-pos < 9 || text[pos] != 1 || leU64(text[pos+1:]) > uint64(len(text)-pos-9) {
+			return nil, false, corrupt(74, "entry %d does not fit into the dictionary, or has no presence", i)
+		}
+		n := int(leU64(text[pos+1:]))
+		pos += 9
+		v := text[pos : pos+n]
+		if !plain && !utf8.ValidString(v) {
+			return nil, false, corrupt(74, "entry %d is not UTF-8", i)
+		}
+		if next < pos {
+			if next = strings.Index(text[pos:], needle); next < 0 {
+				next = len(text)
+			} else {
+				next += pos
+			}
+		}
+		if next+len(needle) <= pos+n {
+			hit[i] = m.Matches(v)
+		} else {
+			hit[i] = negated
+		}
+		some = some || hit[i]
+		pos += n
+	}
+	if pos != len(text) {
+		return nil, false, corrupt(74, "%d bytes behind the entries of the dictionary", len(text)-pos)
+	}
+	return hit, some, nil
+}
+
+// matchCodes reads the codes of all rows.
+func (c *tagChunk) matchCodes(p []byte, pos int, hit []bool, alive []uint64) ([]uint64, error) {
+	if alive == nil {
+		alive = make([]uint64, (c.series+63)/64)
+		for w := range alive {
+			alive[w] = ^uint64(0)
+		}
+		if rest := c.series % 64; rest > 0 {
+			alive[len(alive)-1] = 1<<rest - 1
+		}
+	}
+	zero := uint32(0)
+	var word uint64
+	for i := range c.series {
+		var code uint64
+		if pos < len(p) && p[pos] < 0x80 {
+			code = uint64(p[pos])
+			pos++
+		} else if pos+1 < len(p) && p[pos+1] < 0x80 {
+			code = uint64(p[pos]&0x7f) | uint64(p[pos+1])<<7
+			pos += 2
+		} else {
+			u, k := wire.Uvarint64(p[pos:])
+			if k <= 0 {
+				return nil, badUvarint(pos, k)
+			}
+			code = u
+			pos += k
+		}
+		if code >= uint64(len(hit)) {
+			return nil, corrupt(76, "code %d of row %d, the dictionary has %d entries", code, i, len(hit))
+		}
+		if code == 0 {
+			zero++
+		}
+		if hit[code] {
+			word |= 1 << (i & 63)
+		}
+		if i&63 == 63 {
+			alive[i>>6] &= word
+			word = 0
+		}
+	}
+	if rest := c.series % 64; rest > 0 {
+		alive[len(alive)-1] &= word
+	}
+	if pos != len(p) {
+		return nil, corrupt(76, "%d bytes behind the %d codes of the chunk", len(p)-pos, c.series)
+	}
+	if zero != c.nulls {
+		return nil, corrupt(77, "%d rows are null, the descriptor says %d", zero, c.nulls)
+	}
+	return alive, nil
 }
 
 // hasEntry reports whether the encoded entry of a value is among some bytes.
