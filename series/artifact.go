@@ -46,6 +46,9 @@ type Artifact struct {
 	cacheID  uint64 // of the artifact in it
 	tags     []Tag
 	parts    []*part
+
+	indexOnce sync.Once
+	byName    map[string]int // see tagIndex
 }
 
 // Open reads the manifest of an artifact. Parts are opened when a query comes to them; Close closes them.
@@ -147,6 +150,17 @@ func (a *Artifact) Manifest() *Manifest { return a.manifest }
 
 // Tags are the tags, in the order of the manifest. They are the artifact's, for reading.
 func (a *Artifact) Tags() []Tag { return a.tags }
+
+// tagIndex is the index of each tag by its name.
+func (a *Artifact) tagIndex() map[string]int {
+	a.indexOnce.Do(func() {
+		a.byName = make(map[string]int, len(a.tags))
+		for i, t := range a.tags {
+			a.byName[t.Name] = i
+		}
+	})
+	return a.byName
+}
 
 // Name is that of the manifest, or of the part.
 func (a *Artifact) Name() string { return a.name }
@@ -277,6 +291,14 @@ func (p *part) stored(ctx context.Context, ref payloadRef) ([]byte, error) {
 	return b, p.obj.ReadAt(ctx, b, int64(ref.Offset))
 }
 
+// inLeaf gives an error the place of the i-th leaf.
+func (p *part) inLeaf(err error, i int) error {
+	if f, ok := errors.AsType[*fault.Error](err); ok && f.Where != "" { // a block of it
+		f.Where = leafPlace(i) + ", " + f.Where
+	}
+	return fault.Locate(err, p.obj.Name(), leafPlace(i), 0)
+}
+
 // leaf reads the i-th leaf.
 func (p *part) leaf(ctx context.Context, i int) ([]block, error) {
 	ref := p.leaves[i]
@@ -292,10 +314,7 @@ func (p *part) leaf(ctx context.Context, i int) ([]block, error) {
 	}
 	blocks, err := parseLeaf(page, p.frame, ref, p.a.tags, p.a.manifest != nil)
 	if err != nil {
-		if f, ok := errors.AsType[*fault.Error](err); ok && f.Where != "" { // a block of it
-			f.Where = leafPlace(i) + ", " + f.Where
-		}
-		return nil, fault.Locate(err, p.obj.Name(), leafPlace(i), 0)
+		return nil, p.inLeaf(err, i)
 	}
 	if c := p.a.cache; c != nil {
 		c.put(key, blocks, int64(len(page))+int64(len(blocks))*64)

@@ -184,6 +184,31 @@ func parseLeaf(p []byte, f *frame, ref pageRef, tags []Tag, hasManifest bool) ([
 	return blocks, nil
 }
 
+// findBlock reads the blocks of a leaf up to the one that has an identifier in it; it is nil when there is none. Of the checks it
+// makes those of the blocks that it reads.
+func findBlock(p []byte, f *frame, known map[string]int, hasManifest bool, id ID) (*block, error) {
+	count, err := pageKind(p, false)
+	if err != nil {
+		return nil, err
+	}
+	r := &pageReader{p: p, all: string(p), pos: pagePrefix}
+	chunksEnd := uint64(headerSize)
+	b := &block{}
+	for i := 0; uint64(i) < count; i++ {
+		b.index, b.offset = i, int64(r.pos)
+		if err := b.parse(r, f, known, hasManifest, &chunksEnd); err != nil {
+			return nil, fault.Locate(err, "", blockPlace(i), 0)
+		}
+		switch b.compare(id) {
+		case 0:
+			return b, nil
+		case 1:
+			return nil, nil
+		}
+	}
+	return nil, nil
+}
+
 func (b *block) parse(r *pageReader, f *frame, known map[string]int, hasManifest bool, chunksEnd *uint64) error {
 	table, first, last := r.u32(), r.u64(), r.u64()
 	b.Range = Range{ID{table, first}, ID{table, last}}
@@ -204,7 +229,8 @@ func (b *block) parse(r *pageReader, f *frame, known map[string]int, hasManifest
 	case columns < 2 || hasManifest && uint64(columns) > 2+uint64(len(known)) || int64(columns) > int64(len(r.p)-r.pos)/minColumn:
 		return corrupt(58, "the block has %d columns, the artifact %d tags, and %d bytes are left in the page", columns, len(known), len(r.p)-r.pos)
 	}
-	b.columns = make([]column, columns)
+	b.columns = slices.Grow(b.columns[:0], int(columns))[:columns]
+	clear(b.columns)
 	before := -1 // the tag of the last column
 	var names map[string]bool
 	if !hasManifest {

@@ -181,6 +181,16 @@ func (a *Artifact) Lookup(ctx context.Context, id ID) (Record, error) {
 	if !ok {
 		return missing()
 	}
+	if a.cache == nil {
+		r, err := p.lookupOnce(ctx, i, id)
+		if err == nil && r == nil {
+			return missing()
+		}
+		if err != nil {
+			return Record{}, err
+		}
+		return *r, nil
+	}
 	blocks, err := p.leaf(ctx, i)
 	if err != nil {
 		return Record{}, err
@@ -189,12 +199,7 @@ func (a *Artifact) Lookup(ctx context.Context, id ID) (Record, error) {
 	if !ok {
 		return missing()
 	}
-	b := blockAt{&blocks[j], p, i}
-	find := a.lookupKept
-	if a.cache == nil {
-		find = a.lookupOnce
-	}
-	r, err := find(ctx, b, id)
+	r, err := a.lookupKept(ctx, blockAt{&blocks[j], p, i}, id)
 	if err == nil && r == nil {
 		return missing()
 	}
@@ -264,8 +269,22 @@ func (a *Artifact) lookupKept(ctx context.Context, b blockAt, id ID) (*Record, e
 	return r, nil
 }
 
-// lookupOnce finds a series in a block of which nothing is remembered: it decodes as much of each column as leads to the row.
-func (a *Artifact) lookupOnce(ctx context.Context, b blockAt, id ID) (*Record, error) {
+// lookupOnce finds a series in a leaf when nothing is remembered: it decodes as much of the page and of each column as leads to
+// the series. The record is nil when it is not there.
+func (p *part) lookupOnce(ctx context.Context, leaf int, id ID) (*Record, error) {
+	room, _ := lookupRooms.Get().(*lookupRoom)
+	if room == nil || cap(room.stored) > maxLookupRoom || cap(room.decoded) > maxLookupRoom {
+		room = &lookupRoom{}
+	}
+	defer func() {
+		room.store = nil
+		lookupRooms.Put(room)
+	}()
+	found, err := room.block(ctx, p, leaf, id)
+	if err != nil || found == nil {
+		return nil, err
+	}
+	b := blockAt{found, p, leaf}
 	tags, columns := b.tagsOf()
 	for i := range b.columns {
 		if c := &b.columns[i]; !c.known() {
@@ -276,25 +295,14 @@ func (a *Artifact) lookupOnce(ctx context.Context, b blockAt, id ID) (*Record, e
 	if b.together() {
 		first = len(b.columns)
 	}
-	room, _ := lookupRooms.Get().(*lookupRoom)
-	if room == nil {
-		room = &lookupRoom{}
-	}
-	defer func() {
-		room.store = nil
-		lookupRooms.Put(room)
-	}()
 	if err := room.read(ctx, &b, b.columns[:first]); err != nil {
 		return nil, err
 	}
 	n := int(b.series)
 	payload := func(c *column) ([]byte, error) {
-		p, err := c.payloadRef.decodeInto(room.decoded, room.get(c))
+		p, err := room.decode(c.payloadRef, room.get(c))
 		if err != nil {
 			return nil, b.atChunk(err, c)
-		}
-		if c.Compression != compressionNone && cap(p) > cap(room.decoded) {
-			room.decoded = p
 		}
 		return p, nil
 	}
@@ -315,24 +323,24 @@ func (a *Artifact) lookupOnce(ctx context.Context, b blockAt, id ID) (*Record, e
 		}
 	}
 	r := &Record{ID: id, Labels: make([]Label, 0, len(tags))}
-	p, err := payload(&b.columns[1])
+	counts, err := payload(&b.columns[1])
 	if err != nil {
 		return nil, err
 	}
-	if r.RowCount, err = deltaAt(p, row); err != nil {
+	if r.RowCount, err = deltaAt(counts, row); err != nil {
 		return nil, b.atChunk(err, &b.columns[1])
 	}
 	for i, tag := range tags {
-		p, err := payload(columns[i])
+		chunk, err := payload(columns[i])
 		if err != nil {
 			return nil, err
 		}
-		d, err := pickDict(p, n, []int{row})
+		d, err := pickDict(chunk, n, []int{row})
 		if err != nil {
 			return nil, b.atChunk(err, columns[i])
 		}
 		if code := d.codes[0]; code != 0 {
-			r.Labels = append(r.Labels, Label{a.tags[tag].Name, d.values[code]})
+			r.Labels = append(r.Labels, Label{p.a.tags[tag].Name, d.values[code]})
 		}
 	}
 	return r, nil
@@ -353,9 +361,6 @@ const maxLookupRoom = 4 << 20
 
 // read reads the chunks of columns that follow one another.
 func (l *lookupRoom) read(ctx context.Context, b *blockAt, columns []column) error {
-	if cap(l.stored) > maxLookupRoom || cap(l.decoded) > maxLookupRoom {
-		*l = lookupRoom{}
-	}
 	l.store = nil
 	l.at = columns[0].Offset
 	end, sum := columns[len(columns)-1].end(), uint64(0)
@@ -372,6 +377,39 @@ func (l *lookupRoom) read(ctx context.Context, b *blockAt, columns []column) err
 		ranges[i] = columns[i].span()
 	}
 	return l.store.fetch(ctx, ranges)
+}
+
+// decode decompresses a payload, which is good until the next one.
+func (l *lookupRoom) decode(r payloadRef, stored []byte) ([]byte, error) {
+	p, err := r.decodeInto(l.decoded, stored)
+	if err == nil && r.Compression != compressionNone && cap(p) > cap(l.decoded) {
+		l.decoded = p
+	}
+	return p, err
+}
+
+// block finds the block of an identifier in a leaf.
+func (l *lookupRoom) block(ctx context.Context, p *part, leaf int, id ID) (*block, error) {
+	ref := p.leaves[leaf]
+	stored, err := []byte(nil), error(nil)
+	if ref.end() <= p.tailAt {
+		l.stored = slices.Grow(l.stored[:0], int(ref.Stored))[:ref.Stored]
+		stored, err = l.stored, p.obj.ReadAt(source.ForDirectory(ctx), l.stored, int64(ref.Offset))
+	} else {
+		stored, err = p.stored(source.ForDirectory(ctx), ref.payloadRef)
+	}
+	if err != nil {
+		return nil, fault.Locate(err, p.obj.Name(), leafPlace(leaf), 0)
+	}
+	page, err := l.decode(ref.payloadRef, stored)
+	if err != nil {
+		return nil, fault.Locate(err, p.obj.Name(), leafPlace(leaf), 0)
+	}
+	b, err := findBlock(page, p.frame, p.a.tagIndex(), p.a.manifest != nil, id)
+	if err != nil {
+		return nil, p.inLeaf(err, leaf)
+	}
+	return b, nil
 }
 
 // get returns the stored bytes of a chunk that was read.

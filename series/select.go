@@ -108,10 +108,7 @@ type planned struct {
 
 func (a *Artifact) plan(q *Query) (*plan, error) {
 	p := &plan{a: a, q: q}
-	byName := make(map[string]int, len(a.tags))
-	for i, t := range a.tags {
-		byName[t.Name] = i
-	}
+	byName := a.tagIndex()
 	if q.Explain != nil {
 		*q.Explain = Explain{Matchers: make([]MatcherExplain, len(q.Matchers))}
 	}
