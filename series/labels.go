@@ -176,6 +176,9 @@ func (p *plan) valuesOf(ctx context.Context, s *selection, tag int) ([]string, e
 	if max, c := p.q.Memory, s.column(tag); max > 0 && c.holds(s.block) > max {
 		return nil, s.at(fault.New(fault.Limit, "series", "memory of %d bytes: the column takes about %d", max, c.holds(s.block)), c)
 	}
+	if c := s.column(tag); c != nil && s.count == int(s.series) {
+		return p.allValues(ctx, s, tag, c)
+	}
 	got, err := load(ctx, []blockAt{s.blockAt}, wanted{tags: []int{tag}}, newStore(s.part))
 	if err != nil {
 		return nil, err
@@ -185,20 +188,27 @@ func (p *plan) valuesOf(ctx context.Context, s *selection, tag int) ([]string, e
 		return nil, nil
 	}
 	used := make([]bool, len(d.values))
-	if s.count == int(s.series) {
-		for i := range used {
-			used[i] = true // a verifier sees to it that each value is used
-		}
-	} else {
-		for k := range s.each() {
-			used[d.codes[k]] = true
-		}
+	for k := range s.each() {
+		used[d.codes[k]] = true
 	}
 	var values []string // each once, as in the dictionary
 	for code := 1; code < len(used); code++ {
 		if used[code] {
 			values = append(values, d.values[code])
 		}
+	}
+	return values, nil
+}
+
+// allValues reads the values of a tag that a block has: those of its dictionary, since a verifier sees to it that each is used.
+func (p *plan) allValues(ctx context.Context, s *selection, tag int, c *column) ([]string, error) {
+	r := newRows(s.blockAt)
+	if err := loadAll(ctx, []loading{{&r, c, tag}}, newStore(s.part)); err != nil {
+		return nil, err
+	}
+	values, err := r.chunks[tag].values()
+	if err != nil {
+		return nil, s.atChunk(err, c)
 	}
 	return values, nil
 }

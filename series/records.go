@@ -232,8 +232,41 @@ func (b *blockAt) tagsOf() (tags []int, columns []*column) {
 	return tags, columns
 }
 
+// lookupCached finds a series in a block all of whose columns are in the cache. ok is false when they are not.
+func (a *Artifact) lookupCached(b *blockAt, id ID) (r *Record, ok bool, err error) {
+	v, ok := b.cached(&b.columns[0])
+	if !ok {
+		return nil, false, nil
+	}
+	row, ok := slices.BinarySearch(v.([]uint64), id.TSID)
+	if !ok {
+		return nil, true, nil
+	}
+	if v, ok = b.cached(&b.columns[1]); !ok || a.manifest == nil {
+		return nil, false, nil
+	}
+	r = &Record{ID: id, RowCount: v.([]uint64)[row], Labels: make([]Label, 0, len(b.columns)-2)}
+	for i := 2; i < len(b.columns); i++ {
+		c := &b.columns[i]
+		if v, ok = b.cached(c); !ok {
+			return nil, false, nil
+		}
+		d, err := v.(*tagChunk).dict()
+		if err != nil {
+			return nil, true, b.atChunk(err, c)
+		}
+		if code := d.codes[row]; code != 0 {
+			r.Labels = append(r.Labels, Label{a.tags[c.tag].Name, d.values[code]})
+		}
+	}
+	return r, true, nil
+}
+
 // lookupKept finds a series in a block whose columns are remembered. The record is nil when it is not there.
 func (a *Artifact) lookupKept(ctx context.Context, b blockAt, id ID) (*Record, error) {
+	if r, ok, err := a.lookupCached(&b, id); ok {
+		return r, err
+	}
 	found := rows{blockAt: b, chunks: make(map[int]*tagChunk, len(b.columns))}
 	tags, columns := b.tagsOf()
 	list := make([]loading, 0, len(b.columns))

@@ -118,6 +118,26 @@ func (c *tagChunk) match(p []byte, m *Matcher, null bool, alive []uint64) (left 
 	return left, ran, err
 }
 
+// values are those of the dictionary, without null.
+func (c *tagChunk) values() ([]string, error) {
+	state := c.state.Load()
+	if state.d != nil {
+		return state.d.values[1:], nil
+	}
+	size, pos := wire.Uvarint64(state.p)
+	if pos <= 0 {
+		return nil, badUvarint(0, pos)
+	}
+	if size < 9 || size > uint64(len(state.p)-pos) {
+		return nil, corrupt(73, "a dictionary of %d bytes in a chunk of %d", size, len(state.p))
+	}
+	d := &dict{}
+	if err := d.entries(string(state.p[pos : pos+int(size)])); err != nil {
+		return nil, err
+	}
+	return d.values[1:], nil
+}
+
 // matchEntries reports which entries of a dictionary a matcher selects, and whether it selects one.
 func matchEntries(text string, m *Matcher) (hit []bool, some bool, err error) {
 	count := leU64(text)
