@@ -245,6 +245,15 @@ func newDistinct(count int) *distinct {
 	return t
 }
 
+// grow doubles the table, for values of which it holds as many as there are.
+func (t *distinct) grow(values []string) {
+	t.slots = make([]uint64, 2*len(t.slots))
+	t.mask = uint64(len(t.slots) - 1)
+	for i := 1; i < len(values); i++ {
+		t.add(values, i)
+	}
+}
+
 // release gives a table to the next one that needs it, but for one that is larger than most.
 func (t *distinct) release() {
 	if cap(t.slots) <= 1<<17 {
@@ -254,14 +263,15 @@ func (t *distinct) release() {
 
 // add adds values[i], i at least 1. It reports false when the value is there.
 func (t *distinct) add(values []string, i int) bool {
-	hash := maphash.String(distinctSeed, values[i])
+	v := values[i]
+	hash := maphash.String(distinctSeed, v)
 	for at := hash & t.mask; ; at = (at + 1) & t.mask {
 		s := t.slots[at]
 		if s == 0 {
 			t.slots[at] = hash&^0xffffffff | uint64(i)
 			return true
 		}
-		if s>>32 == hash>>32 && values[uint32(s)] == values[i] {
+		if s>>32 == hash>>32 && values[uint32(s)] == v {
 			return false
 		}
 	}

@@ -2,7 +2,6 @@ package series
 
 import (
 	"context"
-	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -96,18 +95,22 @@ func (a *Artifact) LabelValues(ctx context.Context, name string, q *Query) ([]st
 			return v.(*tagValues).in(q.Mode), nil
 		}
 	}
-	found := make(map[string]struct{})
+	found := []string{""} // each value once, behind one that is none
+	seen := newDistinct(1 << 7)
+	defer func() { seen.release() }()
 	held := int64(0)
 	add := func(v string) error {
-		if _, ok := found[v]; ok {
+		if found = append(found, v); !seen.add(found, len(found)-1) {
+			found = found[:len(found)-1]
 			return nil
 		}
-		if q.Memory > 0 { // the value alone, which does not keep the text of a dictionary
-			v = strings.Clone(v)
-		}
-		found[v] = struct{}{}
+		// The value alone, which does not keep the text of a dictionary.
+		found[len(found)-1] = strings.Clone(v)
 		if held += int64(len(v)) + valueSize; q.Memory > 0 && held > q.Memory {
-			return fault.New(fault.Limit, "series", "memory of %d bytes: more than %d values of the label %q", q.Memory, len(found), name).In(a.name)
+			return fault.New(fault.Limit, "series", "memory of %d bytes: more than %d values of the label %q", q.Memory, len(found)-1, name).In(a.name)
+		}
+		if 2*len(found) > len(seen.slots) {
+			seen.grow(found)
 		}
 		return nil
 	}
@@ -135,12 +138,10 @@ func (a *Artifact) LabelValues(ctx context.Context, name string, q *Query) ([]st
 			}
 		}
 	}
-	all := slices.Sorted(maps.Keys(found))
+	all := found[1:]
+	slices.Sort(all)
 	values := &tagValues{all, held}
 	if whole {
-		for i := range all {
-			all[i] = strings.Clone(all[i]) // the values alone, which do not keep the texts of dictionaries
-		}
 		a.cache.put(key, values, held)
 	}
 	all = values.in(q.Mode)

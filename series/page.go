@@ -274,7 +274,7 @@ func (b *block) parseColumn(r *pageReader, c *column, i int, f *frame, known map
 	if r.err != nil {
 		return at(r.err)
 	}
-	if c.payloadRef, err = parsePayloadRef(ref, func(r *payloadRef) bool { return r.Encoding == encodingDelta || r.Encoding == encodingDict }); err != nil {
+	if c.payloadRef, err = parsePayloadRef(ref, func(r payloadRef) bool { return r.Encoding == encodingDelta || r.Encoding == encodingDict }); err != nil {
 		return at(err)
 	}
 	switch {

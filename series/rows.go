@@ -182,7 +182,8 @@ func (b *blockAt) open(c *column, stored []byte) (v any, size int64, err error) 
 		p = bytes.Clone(p)
 	}
 	t := newTagChunk(p, int(b.series), c.nulls)
-	return t, t.size(c.Decoded), nil
+	t.cache, t.key = b.part.a.cache, cacheKey{b.part.a.cacheID, b.part.id, c.Offset}
+	return t, t.size(len(p)), nil
 }
 
 func (b *blockAt) decodeChunk(c *column, p []byte) (any, int64, error) {

@@ -508,7 +508,7 @@ func isZero(words []uint64) bool {
 }
 
 // pickShare is how many rows of a block there are to one that matches when not all of them are decoded.
-const pickShare = 16
+const pickShare = 4
 
 // output decodes the tags of records, in their order: of a block in which few rows match, those rows alone.
 func (s *selection) output(tags []int) error {

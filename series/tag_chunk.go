@@ -18,6 +18,9 @@ type tagChunk struct {
 	series int
 	nulls  uint32
 	state  atomic.Pointer[chunkState]
+
+	cache *Cache // that remembers it as key; nil: none
+	key   cacheKey
 }
 
 // chunkState has one of the two.
@@ -39,23 +42,18 @@ func (c *tagChunk) dict() (*dict, error) {
 		return s.d, nil
 	}
 	d, err := decodeDict(s.p, c.series, c.nulls)
-	if err == nil {
-		c.state.Store(&chunkState{d: d})
+	if err == nil && c.state.CompareAndSwap(s, &chunkState{d: d}) && c.cache != nil {
+		c.cache.resize(c.key, c.size(len(s.p)))
 	}
 	return d, err
 }
 
-// size is what the chunk takes in memory once it is decoded.
-func (c *tagChunk) size(decoded uint32) int64 {
-	n := int64(decoded) + 4*int64(c.series)
-	s := c.state.Load()
-	if s.d != nil {
-		return n + 16*int64(len(s.d.values))
+// size is what the chunk takes in memory, whose bytes without compression are decoded.
+func (c *tagChunk) size(decoded int) int64 {
+	if d := c.state.Load().d; d != nil {
+		return int64(decoded) + 4*int64(c.series) + 16*int64(len(d.values))
 	}
-	if size, k := wire.Uvarint64(s.p); k > 0 && size >= 9 && size <= uint64(len(s.p)-k) {
-		n += 16 * int64(min(binary.LittleEndian.Uint64(s.p[k:]), 1+(size-9)/9))
-	}
-	return n
+	return int64(decoded)
 }
 
 // lacks reports whether no value of the chunk can match, for a matcher that does not select nulls in it. It looks for bytes
@@ -284,14 +282,16 @@ func pickDict(p []byte, series int, of []int) (*dict, error) {
 	if most := 1 + (size-9)/9; count < 1 || count > most {
 		return nil, corrupt(73, "a dictionary of %d entries in %d bytes, 1 to %d", count, size, most)
 	}
-	d := &dict{values: []string{""}, codes: make([]uint32, len(of))}
+	d := &dict{codes: make([]uint32, len(of))}
 	at, row := pos+int(size), 0
 	for i, k := range of {
-		n := skipUvarints(p[at:], k-row)
-		if n < 0 {
-			return nil, corrupt(76, "the codes end in front of row %d of %d", k, series)
+		if k > row {
+			n := skipUvarints(p[at:], k-row)
+			if n < 0 {
+				return nil, corrupt(76, "the codes end in front of row %d of %d", k, series)
+			}
+			at += n
 		}
-		at += n
 		code, n := wire.Uvarint64(p[at:])
 		if n <= 0 {
 			return nil, badUvarint(at, n)
@@ -308,36 +308,71 @@ func pickDict(p []byte, series int, of []int) (*dict, error) {
 
 // pickEntries reads the entries that the codes name, and gives them new numbers.
 func (d *dict) pickEntries(entries []byte) error {
-	wanted := slices.Clone(d.codes)
-	slices.Sort(wanted)
-	wanted = slices.Compact(wanted)
-	if len(wanted) > 0 && wanted[0] == 0 {
-		wanted = wanted[1:]
-	}
 	if entries[8] != 0 {
 		return corrupt(74, "entry 0 has the presence %d, not 0", entries[8])
 	}
-	pos, entry := 9, uint32(1)
-	for _, code := range wanted {
-		for ; ; entry++ {
-			if len(entries)-pos < 9 || entries[pos] != 1 || binary.LittleEndian.Uint64(entries[pos+1:]) > uint64(len(entries)-pos-9) {
-				return corrupt(74, "entry %d does not fit into the dictionary, or has no presence", entry)
-			}
-			n := int(binary.LittleEndian.Uint64(entries[pos+1:]))
-			if pos += 9 + n; entry < code {
+	// The new number of each code, where there are many; of few, the sorted codes.
+	var number []uint32
+	var wanted []uint32
+	last := uint32(0)
+	for _, code := range d.codes {
+		last = max(last, code)
+	}
+	if len(d.codes) > 16 {
+		number = make([]uint32, last+1)
+		for _, code := range d.codes {
+			number[code] = 1
+		}
+	} else {
+		wanted = slices.Clone(d.codes)
+		slices.Sort(wanted)
+		wanted = slices.Compact(wanted)
+	}
+	var text []byte
+	var ends []int
+	pos, next := 9, 0
+	for entry := uint32(1); entry <= last; entry++ {
+		if len(entries)-pos < 9 || entries[pos] != 1 || binary.LittleEndian.Uint64(entries[pos+1:]) > uint64(len(entries)-pos-9) {
+			return corrupt(74, "entry %d does not fit into the dictionary, or has no presence", entry)
+		}
+		n := int(binary.LittleEndian.Uint64(entries[pos+1:]))
+		pos += 9 + n
+		if number != nil {
+			if number[entry] == 0 {
 				continue
 			}
-			v := entries[pos-n : pos]
-			if !utf8.Valid(v) {
-				return corrupt(74, "entry %d is not UTF-8", entry)
+			number[entry] = uint32(len(ends) + 1)
+		} else {
+			for wanted[next] == 0 {
+				next++
 			}
-			d.values = append(d.values, string(v))
-			entry++
-			break
+			if wanted[next] != entry {
+				continue
+			}
+			next++
 		}
+		v := entries[pos-n : pos]
+		if !utf8.Valid(v) {
+			return corrupt(74, "entry %d is not UTF-8", entry)
+		}
+		text = append(text, v...)
+		ends = append(ends, len(text))
+	}
+	all, from := string(text), 0
+	d.values = make([]string, 1, 1+len(ends))
+	for _, end := range ends {
+		d.values = append(d.values, all[from:end])
+		from = end
+	}
+	if number != nil {
+		number[0] = 0
+	} else if len(wanted) > 0 && wanted[0] == 0 {
+		wanted = wanted[1:]
 	}
 	for i, code := range d.codes {
-		if code != 0 {
+		if number != nil {
+			d.codes[i] = number[code]
+		} else if code != 0 {
 			at, _ := slices.BinarySearch(wanted, code)
 			d.codes[i] = uint32(at + 1)
 		}
