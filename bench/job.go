@@ -31,6 +31,9 @@ type contender struct {
 	// bytesRead returns how many bytes all runs so far have read of the source; nil where the input is in memory.
 	bytesRead func() int64
 
+	// requests does the same for requests to a server; nil where there is none.
+	requests func() int64
+
 	// Of a peer: how many times faster than it ours is to be. Below 1 ours may be slower. 0: no target.
 	target float64
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spilehq/spile/msglc"
 	"github.com/spilehq/spile/source"
+	"github.com/spilehq/spile/source/httprange"
 	"github.com/spilehq/spile/value"
 )
 
@@ -171,5 +172,64 @@ func TestPeakMemory(t *testing.T) {
 	peak, err := peakMemory(echo, "-test.run=^$")
 	if err != nil || peak < 1<<20 || peak > 1<<30 {
 		t.Errorf("a peak of %d bytes, %v", peak, err)
+	}
+}
+
+// TestRemote runs the jobs over a network once. Reading a value takes few requests, and many values take fewer together than
+// one after the other.
+func TestRemote(t *testing.T) {
+	const runs = 400
+	dir := t.TempDir()
+	file := filepath.Join(dir, "archive.msg")
+	if err := writeArchive(file, runs); err != nil {
+		t.Fatal(err)
+	}
+	far, err := startFar(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer far.close()
+	client := httprange.NewClient()
+	defer client.CloseIdleConnections()
+	d := &farDocument{far, client, file, runs}
+	requests := func(run func() error) int64 {
+		t.Helper()
+		before := far.requests.Load()
+		if err := run(); err != nil {
+			t.Fatal(err)
+		}
+		return far.requests.Load() - before
+	}
+	for _, j := range d.values(nil, "") {
+		if err := j.check(); err != nil {
+			t.Error(err)
+		}
+		if n := requests(j.ours.run); n > 5 {
+			t.Errorf("%s: %d requests", j.name, n)
+		}
+	}
+	j := d.leaves(30)
+	if err := j.check(); err != nil {
+		t.Error(err)
+	}
+	if together, alone := requests(j.ours.run), requests(j.peers[0].run); together > alone {
+		t.Errorf("%d requests together, %d one after the other", together, alone)
+	}
+	set := newSeriesSet(2000, false)
+	files, err := set.files(filepath.Join(dir, "series"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, q := range seriesQueries[:2] {
+		j, err := set.farJob(q, far, files, client, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := j.check(); err != nil {
+			t.Error(err)
+		}
+		if n := requests(j.ours.run); n > 5 {
+			t.Errorf("%s: %d requests", j.name, n)
+		}
 	}
 }

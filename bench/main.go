@@ -28,6 +28,7 @@ var sections = []section{
 	{"series-build", "series: building artifacts, their size", measureSeriesBuild},
 	{"series-query", "series: lookups, queries, values of labels", measureSeriesQuery},
 	{"series-memory", "series: memory of many open artifacts", measureSeriesMemory},
+	{"remote", "over a network with 30 ms before every answer", measureRemote},
 	{"costs", "what a table of contents costs, and where it does not pay", measureCosts},
 }
 

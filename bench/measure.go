@@ -43,6 +43,7 @@ type measurement struct {
 	Allocs    float64 `json:"allocs"`
 	Allocated float64 `json:"allocated"` // bytes
 	BytesRead float64 `json:"bytes_read"`
+	Requests  float64 `json:"requests"`
 }
 
 // measure checks a job and times its contenders.
@@ -115,9 +116,12 @@ func (t *batchTimer) calibrate() error {
 
 func (t *batchTimer) runBatch() error {
 	var before, after runtime.MemStats
-	var read int64
+	var read, asked int64
 	if t.bytesRead != nil {
 		read = t.bytesRead()
+	}
+	if t.requests != nil {
+		asked = t.requests()
 	}
 	runtime.GC() // nobody pays for what another has left; what a contender leaves within its batch, it pays for
 	runtime.ReadMemStats(&before)
@@ -135,6 +139,9 @@ func (t *batchTimer) runBatch() error {
 	t.last.Allocated = float64(after.TotalAlloc-before.TotalAlloc) / n
 	if t.bytesRead != nil {
 		t.last.BytesRead = float64(t.bytesRead()-read) / n
+	}
+	if t.requests != nil {
+		t.last.Requests = float64(t.requests()-asked) / n
 	}
 	return nil
 }

@@ -61,6 +61,29 @@ func (s *setup) startOriginal() (*original, error) {
 	if err != nil {
 		return nil, err
 	}
+	return startPython(python)
+}
+
+// startFarOriginal starts the original with s3fs, by which it reads objects of S3.
+func (s *setup) startFarOriginal() (*original, error) {
+	python, err := s.pythonProgram()
+	if err != nil {
+		return nil, err
+	}
+	if exec.Command(python, "-c", "import s3fs").Run() != nil {
+		if os.Getenv("SPILE_PYTHON") != "" {
+			return nil, fmt.Errorf("%w (%s has no s3fs)", errNoPython, python)
+		}
+		progress("installing s3fs beside it")
+		if text, err := exec.Command(python, "-m", "pip", "install", "--quiet", "s3fs").CombinedOutput(); err != nil {
+			return nil, fmt.Errorf("%w (s3fs: %v: %.200s)", errNoPython, err, text)
+		}
+	}
+	return startPython(python)
+}
+
+func startPython(python string) (*original, error) {
+	var err error
 	o := &original{python: python, cmd: exec.Command(python, "-c", originalScript)}
 	o.cmd.Stderr = os.Stderr
 	if o.in, err = o.cmd.StdinPipe(); err != nil {

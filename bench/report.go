@@ -32,6 +32,7 @@ type figure struct {
 	Throughput float64  `json:"bytes_per_second,omitempty"`
 	Allocs     *float64 `json:"allocs,omitempty"`
 	BytesRead  float64  `json:"bytes_read,omitempty"`
+	Requests   float64  `json:"requests,omitempty"`
 }
 
 type unit string
@@ -145,7 +146,7 @@ func (r *row) atMost(value, target float64, text string) {
 func (j *job) rows(m []measurement) []row {
 	figures := make([]figure, len(m))
 	for i := range m {
-		figures[i] = figure{Value: m[i].Seconds, Unit: seconds, Spread: m[i].Spread, Allocs: &m[i].Allocs, BytesRead: m[i].BytesRead}
+		figures[i] = figure{Value: m[i].Seconds, Unit: seconds, Spread: m[i].Spread, Allocs: &m[i].Allocs, BytesRead: m[i].BytesRead, Requests: m[i].Requests}
 		if j.bytes > 0 {
 			figures[i].Throughput = float64(j.bytes) / m[i].Seconds
 		}
@@ -205,6 +206,12 @@ func (r *row) cells() []string {
 			}
 			return bytesText(f.BytesRead)
 		}),
+		r.both(func(f *figure) string {
+			if f.Requests == 0 {
+				return ""
+			}
+			return count(f.Requests)
+		}),
 		r.Note,
 	}
 }
@@ -223,7 +230,7 @@ func (r *row) both(text func(*figure) string) string {
 	return ours + " / " + theirs
 }
 
-var columns = []string{"job", "Spile", "peer", "peer's", "ratio", "target", "", "allocations", "bytes read", "note"}
+var columns = []string{"job", "Spile", "peer", "peer's", "ratio", "target", "", "allocations", "bytes read", "requests", "note"}
 
 // table returns the cells of rows below their headings, without the columns that no row fills.
 func table(rows []row) [][]string {

@@ -158,18 +158,9 @@ func (s *seriesSet) lookupJobs(forms []form, pq *parquetLookup) []job {
 
 // queryJobs are the jobs of one query.
 func (s *seriesSet) queryJobs(texts []matcherText, forms []form, index *promIndex, db *duckDB) ([]job, error) {
-	var matchers []*series.Matcher
-	name := ""
-	for _, t := range texts {
-		m, err := series.NewMatcher(t.op, t.name, t.value)
-		if err != nil {
-			return nil, err
-		}
-		matchers = append(matchers, m)
-		if name != "" {
-			name += ","
-		}
-		name += m.String()
+	matchers, name, err := matchersOf(texts)
+	if err != nil {
+		return nil, err
 	}
 	prom, err := promMatchers(matchers)
 	if err != nil {
@@ -195,24 +186,43 @@ func (s *seriesSet) queryJobs(texts []matcherText, forms []form, index *promInde
 	}
 	var jobs []job
 	for _, f := range forms[:2] {
-		total := func() (any, error) {
-			var t selected
-			for r, err := range f.a.Select(context.Background(), &series.Query{Matchers: matchers}) {
-				if err != nil {
-					return nil, err
-				}
-				t.Series++
-				t.TSIDs ^= r.TSID
-				for _, l := range r.Labels {
-					t.Text += int64(len(l.Value))
-				}
-			}
-			return t, nil
-		}
+		total := func() (any, error) { return totalOf(f.a, matchers) }
 		ours := contender{name: "Spile", run: func() error { _, err := total(); return err }, answer: total}
 		jobs = append(jobs, job{section: "series-query", name: s.jobName("{" + name + "}, " + f.name), ours: f.counted(ours), peers: peers})
 	}
 	return jobs, nil
+}
+
+// matchersOf makes matchers, and the text of all.
+func matchersOf(texts []matcherText) (matchers []*series.Matcher, name string, err error) {
+	for _, t := range texts {
+		m, err := series.NewMatcher(t.op, t.name, t.value)
+		if err != nil {
+			return nil, "", err
+		}
+		matchers = append(matchers, m)
+		if name != "" {
+			name += ","
+		}
+		name += m.String()
+	}
+	return matchers, name, nil
+}
+
+// totalOf selects series, and looks at all that there is of them.
+func totalOf(a *series.Artifact, matchers []*series.Matcher) (any, error) {
+	var t selected
+	for r, err := range a.Select(context.Background(), &series.Query{Matchers: matchers}) {
+		if err != nil {
+			return nil, err
+		}
+		t.Series++
+		t.TSIDs ^= r.TSID
+		for _, l := range r.Labels {
+			t.Text += int64(len(l.Value))
+		}
+	}
+	return t, nil
 }
 
 // valueJobs are the jobs of the values of a label, without a matcher.

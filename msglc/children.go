@@ -7,6 +7,7 @@ import (
 	"errors"
 	"iter"
 
+	"github.com/spilehq/spile/source"
 	"github.com/spilehq/spile/value"
 )
 
@@ -226,6 +227,7 @@ const maxBlockRun = 1 << 20
 // with keep they may be kept, else they are good until f returns. Blocks follow one another, so they are read in runs:
 // as much as a request is worth at the source at first, since f may want no more, and twice as much each time.
 func (n Node) eachBlock(ctx context.Context, first int64, keep bool, f func(b block, p []byte) error) error {
+	ctx = source.UpTo(ctx, n.r.payload+n.e.end)
 	c := n.r.cursor(ctx, n.e.children)
 	left, b := n.e.count, block{end: -1}
 	if first > 0 {

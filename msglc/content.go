@@ -419,6 +419,7 @@ func (n Node) section(ctx context.Context) io.ReaderAt {
 	if n.data != nil {
 		return source.AsReaderAt(ctx, source.Memory(obj.Name(), n.data))
 	}
+	ctx = source.UpTo(ctx, n.r.payload+n.e.end)
 	return io.NewSectionReader(source.AsReaderAt(ctx, obj), n.r.payload+n.e.start, n.e.end-n.e.start)
 }
 

@@ -120,7 +120,8 @@ func (t *tocBytes) load(ctx context.Context, i int) (*[]byte, error) {
 	if i == t.expect {
 		ctx = atOnce(ctx)
 	}
-	if err := t.read(source.ForDirectory(ctx), buf, t.base+from); err != nil {
+	ctx = source.UpTo(source.ForDirectory(ctx), t.base+t.size)
+	if err := t.read(ctx, buf, t.base+from); err != nil {
 		return nil, err
 	}
 	for k := i; k <= last; k++ {

@@ -117,7 +117,7 @@ func (v *verifier) archive(r *Reader, path *trail) {
 			return
 		}
 	}
-	w := &window{ctx: v.ctx, r: r}
+	w := &window{ctx: source.UpTo(v.ctx, r.payload+r.h.tocStart), r: r}
 	root := &r.root
 	if v.deep && root.hasRange && (root.start != 0 || root.end != r.h.tocStart) {
 		v.corrupt(r, path, root.start, "root node [%d, %d) of a payload of %d bytes", root.start, root.end, r.h.tocStart)
@@ -385,16 +385,18 @@ func (v *verifier) leaf(r *Reader, w *window, start, end, count int64, path *tra
 	if !v.take(r, path, start, end-start) {
 		return
 	}
-	err := v.decode(r, w, start, end, count, plainKeys)
+	marked, err := v.decode(r, w, start, end, count, plainKeys)
 	if errors.Is(err, fault.Invalid) {
 		// A key that is no string, most likely. The JSON form that takes all keys needs a look ahead into every map.
-		err = v.decode(r, w, start, end, count, anyKeys)
+		marked, err = v.decode(r, w, start, end, count, anyKeys)
 	}
 	if err != nil {
 		v.found(r, path, err)
 		return
 	}
-	v.pickles(r, w, start, end, path)
+	if marked {
+		v.pickles(r, w, start, end, path)
+	}
 }
 
 // The JSON writer serves as a checker: everything that is right in the encoding passes.
@@ -403,28 +405,55 @@ var (
 	anyKeys   = &value.JSONOptions{NonFinite: value.NonFiniteString, Keys: value.KeysPairs}
 )
 
-func (v *verifier) decode(r *Reader, w *window, start, end, count int64, o *value.JSONOptions) error {
+// decode decodes the values in a payload range, and reports whether there may be pickles in it.
+func (v *verifier) decode(r *Reader, w *window, start, end, count int64, o *value.JSONOptions) (marked bool, err error) {
 	s, err := w.scan(start, end)
 	if err != nil {
-		return err
+		return false, err
 	}
 	jw := value.NewJSONWriter(io.Discard, r.s.limits, o, nil)
 	jw.At("", r.payload+start)
 	if count == 1 && end-start > maxInMemory { // it may read parts again, to compare many keys and to look ahead
-		in := io.NewSectionReader(source.AsReaderAt(v.ctx, r.s.obj), r.payload+start, end-start)
-		return jw.WriteSection(r.h.codec, in, 0, end-start)
+		ctx := source.UpTo(v.ctx, r.payload+end)
+		in := &marks{r: io.NewSectionReader(source.AsReaderAt(ctx, r.s.obj), r.payload+start, end-start)}
+		err := jw.WriteSection(r.h.codec, in, 0, end-start)
+		return in.found || in.seen < end-start, err
 	}
 	for i := range count {
 		if err := jw.WriteValue(s); err == io.EOF {
-			return fault.New(fault.Corrupt, "msglc", "%d of %d values", i, count).At(r.payload + end)
+			return false, fault.New(fault.Corrupt, "msglc", "%d of %d values", i, count).At(r.payload + end)
 		} else if err != nil {
-			return err
+			return false, err
 		}
 	}
 	if at := start + s.Offset(); at != end {
-		return fault.New(fault.Corrupt, "msglc", "value ends at %d, its node at %d", at, end).At(r.payload + at)
+		return false, fault.New(fault.Corrupt, "msglc", "value ends at %d, its node at %d", at, end).At(r.payload + at)
 	}
-	return nil
+	return true, nil
+}
+
+// marks looks for the mark of pickles in what is read of a long value from front to back, so that by far the most of them
+// are not read once more for it.
+type marks struct {
+	r     io.ReaderAt
+	seen  int64  // bytes from the front
+	tail  []byte // the last of them, where a mark may begin
+	found bool
+}
+
+func (m *marks) ReadAt(p []byte, off int64) (int, error) {
+	n, err := m.r.ReadAt(p, off)
+	if more := off + int64(n) - m.seen; off <= m.seen && more > 0 {
+		fresh, border := p[int64(n)-more:n], len(pickleMark)-1
+		joined := append(m.tail, fresh[:min(len(fresh), border)]...)
+		m.found = m.found || bytes.Contains(joined, pickleMark) || bytes.Contains(fresh, pickleMark)
+		if len(fresh) >= border {
+			joined = append(joined[:0], fresh[len(fresh)-border:]...)
+		}
+		m.tail = joined[max(0, len(joined)-border):]
+		m.seen += more
+	}
+	return n, err
 }
 
 // pickles notes the first binary value in a payload range that looks like a pickle.
@@ -467,12 +496,19 @@ func (w *window) bytes(start, end int64) ([]byte, error) {
 		if n < end-start || end < start {
 			return nil, fault.New(fault.Corrupt, "msglc", "range [%d, %d) in a payload of %d", start, end, w.r.h.tocStart)
 		}
+		// What is here already is not read again, so that each read starts where the one before has ended.
+		var known []byte
+		if rel := start - w.off; rel >= 0 && rel < int64(len(w.p)) {
+			known = w.p[rel:]
+		}
+		n = max(n, int64(len(known)))
 		if int64(cap(w.p)) < n {
 			w.p = make([]byte, n)
 		}
+		have := copy(w.p[:n], known)
 		w.p = w.p[:n]
 		w.off = start
-		if err := w.r.s.obj.ReadAt(w.ctx, w.p, w.r.payload+start); err != nil {
+		if err := w.r.s.obj.ReadAt(w.ctx, w.p[have:], w.r.payload+start+int64(have)); err != nil {
 			w.p = w.p[:0]
 			return nil, err
 		}

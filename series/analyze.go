@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -81,7 +82,7 @@ type PartAnalysis struct {
 func Analyze(ctx context.Context, a *Artifact, o *AnalyzeOptions) (*Analysis, error) {
 	z := NewAnalyzer(ctx, o)
 	defer z.Close()
-	if err := z.Add(ctx, a); err != nil {
+	if err := z.Add(ctx, a, 0); err != nil {
 		return nil, err
 	}
 	return z.Result()
@@ -111,8 +112,8 @@ func NewAnalyzer(ctx context.Context, o *AnalyzeOptions) *Analyzer {
 	return z
 }
 
-// Add analyzes an artifact. Of one that fails nothing is counted.
-func (z *Analyzer) Add(ctx context.Context, a *Artifact) error {
+// Add analyzes an artifact, whose place among the others order is. Of one that fails nothing is counted.
+func (z *Analyzer) Add(ctx context.Context, a *Artifact, order int) error {
 	one := newAnalysis(ctx, z.opts.Memory/2/int64(z.opts.Parallel))
 	defer one.values.close()
 	if err := one.read(ctx, a); err != nil {
@@ -120,11 +121,11 @@ func (z *Analyzer) Add(ctx context.Context, a *Artifact) error {
 	}
 	z.mu.Lock()
 	defer z.mu.Unlock()
-	return z.all.add(one)
+	return z.all.add(one, order)
 }
 
-// Result is what was found so far: tables in the order of their numbers, labels in that of the manifests, parts as they
-// were added.
+// Result is what was found so far: tables in the order of their numbers, labels and parts in that of the artifacts and their
+// manifests.
 func (z *Analyzer) Result() (*Analysis, error) {
 	z.mu.Lock()
 	defer z.mu.Unlock()
@@ -144,7 +145,9 @@ type analysis struct {
 	tables map[uint32]*TableAnalysis
 	labels []LabelAnalysis
 	index  map[string]int // of labels, by name
+	seen   [][2]int       // for each label, the first artifact that has it, and its place there
 	parts  []PartAnalysis
+	orders []int // of the artifacts of the parts
 	values tally // labels by their index
 }
 
@@ -158,6 +161,7 @@ func (z *analysis) label(name string) int {
 		k = len(z.labels)
 		z.index[name] = k
 		z.labels = append(z.labels, LabelAnalysis{Name: name})
+		z.seen = append(z.seen, [2]int{math.MaxInt, k})
 	}
 	return k
 }
@@ -256,9 +260,12 @@ func (z *analysis) read(ctx context.Context, a *Artifact) error {
 }
 
 // add takes over what was found in another artifact.
-func (z *analysis) add(one *analysis) error {
+func (z *analysis) add(one *analysis, order int) error {
 	z.series += one.series
 	z.parts = append(z.parts, one.parts...)
+	for range one.parts {
+		z.orders = append(z.orders, order)
+	}
 	for id, t := range one.tables {
 		sum := z.table(id)
 		sum.Series += t.Series
@@ -267,7 +274,11 @@ func (z *analysis) add(one *analysis) error {
 	}
 	for i := range one.labels {
 		l := &one.labels[i]
-		sum := &z.labels[z.label(l.Name)]
+		k := z.label(l.Name)
+		if at := [2]int{order, i}; slices.Compare(at[:], z.seen[k][:]) < 0 {
+			z.seen[k] = at
+		}
+		sum := &z.labels[k]
 		sum.Series += l.Series
 		sum.Stored += l.Stored
 		sum.Decoded += l.Decoded
@@ -307,7 +318,25 @@ func (z *analysis) result(top int) (*Analysis, error) {
 		l.Nulls = z.series - l.Series
 		l.Top = most[i].first(top)
 	}
+	arrange(out.Labels, func(i int) [2]int { return z.seen[i] })
+	arrange(out.Parts, func(i int) [2]int { return [2]int{z.orders[i], i} })
 	return out, err
+}
+
+// arrange sorts a list by a key of each place.
+func arrange[T any](list []T, key func(i int) [2]int) {
+	places := make([]int, len(list))
+	for i := range places {
+		places[i] = i
+	}
+	slices.SortFunc(places, func(i, k int) int {
+		a, b := key(i), key(k)
+		return slices.Compare(a[:], b[:])
+	})
+	old := slices.Clone(list)
+	for i, k := range places {
+		list[i] = old[k]
+	}
 }
 
 // topValues are the values that were counted most often, and some more.
@@ -361,7 +390,7 @@ func (s *tagScan) block(ctx context.Context, b blockAt) error {
 			continue
 		}
 		if !c.known() {
-			return b.at(failed(fault.UnsupportedCodec, 40, "stored in the encoding %d and the compression %d, which are not known", c.Encoding, c.Compression), c)
+			return b.located(failed(fault.UnsupportedCodec, 40, "stored in the encoding %d and the compression %d, which are not known", c.Encoding, c.Compression), c)
 		}
 		s.window = append(s.window, scanned{b, c})
 		s.ranges = append(s.ranges, source.Range{Start: int64(c.Offset), End: int64(c.end())})
@@ -388,7 +417,7 @@ func (s *tagScan) flush(ctx context.Context) error {
 			err = s.take(l.b, l.c, v.(*dict))
 		}
 		if err != nil {
-			return l.b.at(err, l.c)
+			return l.b.located(err, l.c)
 		}
 	}
 	s.window, s.ranges, s.size = s.window[:0], s.ranges[:0], 0

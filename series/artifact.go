@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -25,6 +26,10 @@ type Options struct {
 	// Cache is shared by artifacts that are open at the same time, in place of a cache for each. What it remembers of an
 	// artifact that was closed makes room for what comes later.
 	Cache *Cache
+	// MaxDecoded bounds what a query holds at a time of pages and columns in decoded form, in bytes, approximately: fewer
+	// blocks are decoded at once, and one block, or page, that takes more is [fault.Limit] before memory is taken for it. 0:
+	// DefaultMaxDecoded, negative: no bound but those of the format. [Query.Memory] bounds a query below that.
+	MaxDecoded int64
 }
 
 // Opener opens an object of an artifact by its name: ManifestName, or a PartName.
@@ -45,10 +50,9 @@ type Artifact struct {
 	cache    *Cache // nil: nothing is remembered
 	cacheID  uint64 // of the artifact in it
 	tags     []Tag
+	index    *tagIndex // of them
 	parts    []*part
-
-	indexOnce sync.Once
-	byName    map[string]int // see tagIndex
+	most     int64 // bytes that are held decoded at a time
 }
 
 // Open reads the manifest of an artifact. Parts are opened when a query comes to them; Close closes them.
@@ -65,8 +69,8 @@ func Open(ctx context.Context, open Opener, o *Options) (*Artifact, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &Artifact{manifest: m, name: obj.Name(), open: open, tags: m.Tags}
-	a.setCache(o)
+	a := &Artifact{manifest: m, name: obj.Name(), open: open, tags: m.Tags, index: newTagIndex(m.Tags)}
+	a.setOptions(o)
 	for i := range m.Files {
 		a.parts = append(a.parts, newPart(a, uint32(i), &m.Files[i]))
 	}
@@ -105,15 +109,15 @@ func OpenPart(ctx context.Context, obj source.Object, o *Options) (*Artifact, er
 	if o == nil {
 		o = &Options{}
 	}
-	a := &Artifact{name: obj.Name()}
+	a := &Artifact{name: obj.Name(), index: &tagIndex{byName: make(map[string]int), grows: true}}
 	a.open = func(context.Context, string) (source.Object, error) { return obj, nil }
-	a.setCache(o)
+	a.setOptions(o)
 	p := newPart(a, 0, nil)
 	a.parts = []*part{p}
 	if err := p.ready(ctx); err != nil {
 		return nil, err
 	}
-	seen := make(map[string]bool)
+	held := int64(0)
 	for i := range p.leaves {
 		blocks, err := p.leaf(ctx, i)
 		if err != nil {
@@ -121,17 +125,27 @@ func OpenPart(ctx context.Context, obj source.Object, o *Options) (*Artifact, er
 		}
 		for _, b := range blocks {
 			for _, c := range b.columns[2:] {
-				if !seen[c.name] {
-					seen[c.name] = true
-					a.tags = append(a.tags, Tag{Name: c.name})
+				if c.tag < len(a.tags) {
+					continue
+				}
+				a.tags = append(a.tags, Tag{Name: c.name})
+				if held += int64(len(c.name)) + valueSize; held > a.most {
+					return nil, fault.New(fault.Limit, "series", "memory of %d bytes: more than %d tags", a.most, len(a.tags)).In(a.name)
 				}
 			}
 		}
 	}
+	a.index.grows = false
 	return a, nil
 }
 
-func (a *Artifact) setCache(o *Options) {
+func (a *Artifact) setOptions(o *Options) {
+	switch a.most = o.MaxDecoded; {
+	case a.most == 0:
+		a.most = DefaultMaxDecoded
+	case a.most < 0:
+		a.most = math.MaxInt64
+	}
 	switch {
 	case o.Cache != nil:
 		a.cache = o.Cache
@@ -150,17 +164,6 @@ func (a *Artifact) Manifest() *Manifest { return a.manifest }
 
 // Tags are the tags, in the order of the manifest. They are the artifact's, for reading.
 func (a *Artifact) Tags() []Tag { return a.tags }
-
-// tagIndex is the index of each tag by its name.
-func (a *Artifact) tagIndex() map[string]int {
-	a.indexOnce.Do(func() {
-		a.byName = make(map[string]int, len(a.tags))
-		for i, t := range a.tags {
-			a.byName[t.Name] = i
-		}
-	})
-	return a.byName
-}
 
 // Name is that of the manifest, or of the part.
 func (a *Artifact) Name() string { return a.name }
@@ -187,7 +190,7 @@ type part struct {
 	obj    source.Object
 	frame  *frame
 	leaves []pageRef
-	tail   []byte // the end of the part, as far as it was read when it was opened
+	tail   []byte // the end of the part, as far as it was read when it was opened; all of a short one
 	tailAt uint64
 	mu     sync.Mutex // over obj, for close
 }
@@ -201,7 +204,7 @@ func newPart(a *Artifact, id uint32, file *File) *part {
 const tailSize = maxRoot + trailerSize
 
 // keptTail is how many times as long as its end a part is of which chunks at the end are read again.
-const keptTail = 8
+const keptTail = 16
 
 // ready opens the part, and reads its root.
 func (p *part) ready(ctx context.Context) error {
@@ -239,7 +242,12 @@ func (p *part) openFrame(ctx context.Context) error {
 		return corrupt(16, "has %d bytes, the least is %d", size, minPartSize)
 	}
 	p.tailAt = size - min(size, tailSize)
-	got, err := source.Fetch(source.ForDirectory(ctx), p.obj, []source.Range{{Start: 0, End: headerSize}, {Start: int64(p.tailAt), End: int64(size)}})
+	ends := []source.Range{{Start: 0, End: headerSize}, {Start: int64(p.tailAt), End: int64(size)}}
+	if len(source.Plan(ends, p.obj.Cost())) == 1 { // what lies between comes as well, and is kept
+		p.tailAt = 0
+		ends[1].Start = 0
+	}
+	got, err := source.Fetch(source.ForDirectory(ctx), p.obj, ends)
 	if err != nil {
 		return err
 	}
@@ -248,9 +256,9 @@ func (p *part) openFrame(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// Of a large part the pages are kept alone, so that many open ones take little: that some chunks in front of them are read
-	// again is nothing beside the others.
-	if behind := p.frame.payloadEnd; size > keptTail*tailSize && behind > p.tailAt {
+	// Of a large part the pages are kept alone, so that many open ones take little: where reads are cheap, that some chunks in
+	// front of them are read again is nothing beside the others.
+	if behind := p.frame.payloadEnd; size > keptTail*tailSize && behind > p.tailAt && p.obj.Cost().Gap < tailSize {
 		p.tail, p.tailAt = slices.Clone(p.tail[behind-p.tailAt:]), behind
 	}
 	if p.frame.depth == 1 {
@@ -275,6 +283,9 @@ func (p *part) close() error {
 
 // page reads and decodes a page.
 func (p *part) page(ctx context.Context, ref pageRef) ([]byte, error) {
+	if err := p.fits(ref); err != nil {
+		return nil, err
+	}
 	stored, err := p.stored(source.ForDirectory(ctx), ref.payloadRef)
 	if err != nil {
 		return nil, err
@@ -282,13 +293,27 @@ func (p *part) page(ctx context.Context, ref pageRef) ([]byte, error) {
 	return ref.decode(stored)
 }
 
-// stored reads the stored bytes of a payload.
+// fits reports a page that is more than may be held.
+func (p *part) fits(ref pageRef) error {
+	if holds := pageSize * int64(ref.Decoded); holds > p.a.most {
+		return fault.New(fault.Limit, "series", "memory of %d bytes: a page takes about %d", p.a.most, holds).At(int64(ref.Offset))
+	}
+	return nil
+}
+
+// pageSize is how many times its decoded bytes a page takes in memory, at most: a block with two columns has a descriptor of
+// 148 bytes, and is twice as long in memory.
+const pageSize = 4
+
+// stored reads the stored bytes of a payload, but for those that were read when the part was opened.
 func (p *part) stored(ctx context.Context, ref payloadRef) ([]byte, error) {
 	if ref.Offset >= p.tailAt {
 		return p.tail[ref.Offset-p.tailAt:][:ref.Stored:ref.Stored], nil
 	}
 	b := make([]byte, ref.Stored)
-	return b, p.obj.ReadAt(ctx, b, int64(ref.Offset))
+	n := min(uint64(len(b)), p.tailAt-ref.Offset)
+	copy(b[n:], p.tail)
+	return b, p.obj.ReadAt(ctx, b[:n], int64(ref.Offset))
 }
 
 // inLeaf gives an error the place of the i-th leaf.
@@ -312,12 +337,12 @@ func (p *part) leaf(ctx context.Context, i int) ([]block, error) {
 	if err != nil {
 		return nil, fault.Locate(err, p.obj.Name(), leafPlace(i), 0)
 	}
-	blocks, err := parseLeaf(page, p.frame, ref, p.a.tags, p.a.manifest != nil)
+	blocks, err := parseLeaf(page, p.frame, ref, p.a.index)
 	if err != nil {
 		return nil, p.inLeaf(err, i)
 	}
 	if c := p.a.cache; c != nil {
-		c.put(key, blocks, int64(len(page))+int64(len(blocks))*64)
+		c.put(key, blocks, (pageSize-1)*int64(len(page)))
 	}
 	return blocks, nil
 }

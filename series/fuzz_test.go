@@ -3,10 +3,13 @@ package series
 import (
 	"bytes"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/cespare/xxhash/v2"
 
@@ -33,8 +36,15 @@ func FuzzManifest(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		m, err := ParseManifest(text)
+		if !json.Valid(text) && Check(err) != 2 {
+			t.Fatalf("no JSON: %v", err)
+		}
 		if err != nil {
 			typed(t, err)
+			if json.Valid(text) && Check(err) == 2 && utf8.Valid(text) && bytes.HasPrefix(text, []byte("{")) &&
+				!strings.Contains(err.Error(), "twice") && !strings.Contains(err.Error(), "half of") && !errors.Is(err, fault.Limit) {
+				t.Fatalf("JSON: %v", err)
+			}
 			return
 		}
 		out, err := m.AppendJSON(nil)
@@ -146,8 +156,8 @@ func FuzzPages(f *testing.F) {
 		if len(page) >= pagePrefix+28 {
 			ref.First = parseID(page[pagePrefix:])
 		}
-		for _, hasManifest := range []bool{true, false} {
-			blocks, err := parseLeaf(page, fr, ref, tags, hasManifest)
+		for _, index := range []*tagIndex{newTagIndex(tags), nil, {byName: make(map[string]int), grows: true}} {
+			blocks, err := parseLeaf(page, fr, ref, index)
 			if Check(err) == 60 { // the last block is not known before the page is read
 				continue
 			}

@@ -19,14 +19,18 @@ func (a *Artifact) LabelNames(ctx context.Context, q *Query) ([]string, error) {
 	}
 	// Which tags a block has a value of, its descriptor says, when all of its series are selected.
 	missing := func(s *selection) (tags []int) {
-		for tag := range a.tags {
-			if c := s.column(tag); !found[tag] && c != nil && c.hasStats && (q.Mode == Native || c.max != "") {
-				tags = append(tags, tag)
+		for i := 2; i < len(s.columns); i++ {
+			if c := s.at(i); !found[c.tag] && c.hasStats && (q.Mode == Native || c.max != "") {
+				tags = append(tags, c.tag)
 			}
 		}
 		return tags
 	}
-	for s, err := range p.selections(ctx, wanted{}) {
+	all := make([]int, len(a.tags))
+	for tag := range all {
+		all[tag] = tag
+	}
+	for s, err := range p.selections(ctx, wanted{later: all}) {
 		if err != nil {
 			return nil, err
 		}
@@ -88,7 +92,7 @@ func (a *Artifact) LabelValues(ctx context.Context, name string, q *Query) ([]st
 	key := cacheKey{a.cacheID, valuesOfTag, uint64(tag)}
 	whole := a.cache != nil && len(p.matchers) == 0 && !p.nothing && q.Range == nil && q.Tables == nil && q.Explain == nil && q.Limit == 0
 	if whole {
-		if v, ok := a.cache.get(key); ok && (q.Memory == 0 || v.(*tagValues).size <= q.Memory) {
+		if v, ok := a.cache.get(key); ok && v.(*tagValues).size <= p.memory {
 			if err := ctx.Err(); err != nil {
 				return nil, fault.New(nil, "series", "").In(a.name).Because(err)
 			}
@@ -106,15 +110,15 @@ func (a *Artifact) LabelValues(ctx context.Context, name string, q *Query) ([]st
 		}
 		// The value alone, which does not keep the text of a dictionary.
 		found[len(found)-1] = strings.Clone(v)
-		if held += int64(len(v)) + valueSize; q.Memory > 0 && held > q.Memory {
-			return fault.New(fault.Limit, "series", "memory of %d bytes: more than %d values of the label %q", q.Memory, len(found)-1, name).In(a.name)
+		if held += int64(len(v)) + valueSize; held > p.memory {
+			return fault.New(fault.Limit, "series", "memory of %d bytes: more than %d values of the label %q", p.memory, len(found)-1, name).In(a.name)
 		}
 		if 2*len(found) > len(seen.slots) {
 			seen.grow(found)
 		}
 		return nil
 	}
-	for s, err := range p.selections(ctx, wanted{}) {
+	for s, err := range p.selections(ctx, wanted{later: []int{tag}}) {
 		if err != nil {
 			return nil, err
 		}
@@ -174,19 +178,18 @@ func (a *Artifact) Tables(ctx context.Context, q *Query) ([]uint32, error) {
 
 // valuesOf reads the values of a tag that the selected rows of a block have.
 func (p *plan) valuesOf(ctx context.Context, s *selection, tag int) ([]string, error) {
-	if max, c := p.q.Memory, s.column(tag); max > 0 && c.holds(s.block) > max {
-		return nil, s.at(fault.New(fault.Limit, "series", "memory of %d bytes: the column takes about %d", max, c.holds(s.block)), c)
-	}
 	if c := s.column(tag); c != nil && s.count == int(s.series) {
 		return p.allValues(ctx, s, tag, c)
 	}
-	got, err := load(ctx, []blockAt{s.blockAt}, wanted{tags: []int{tag}}, newStore(s.part))
-	if err != nil {
-		return nil, err
-	}
-	d := got[0].tags[tag]
+	d := s.tags[tag] // when a matcher has read it
 	if d == nil {
-		return nil, nil
+		got, err := load(ctx, []blockAt{s.blockAt}, wanted{tags: []int{tag}}, s.bytes)
+		if err != nil {
+			return nil, err
+		}
+		if d = got[0].tags[tag]; d == nil {
+			return nil, nil
+		}
 	}
 	used := make([]bool, len(d.values))
 	for k := range s.each() {
@@ -203,11 +206,15 @@ func (p *plan) valuesOf(ctx context.Context, s *selection, tag int) ([]string, e
 
 // allValues reads the values of a tag that a block has: those of its dictionary, since a verifier sees to it that each is used.
 func (p *plan) allValues(ctx context.Context, s *selection, tag int, c *column) ([]string, error) {
-	r := newRows(s.blockAt)
-	if err := loadAll(ctx, []loading{{&r, c, tag}}, newStore(s.part)); err != nil {
-		return nil, err
+	chunk := s.chunks[tag] // when a matcher has read it
+	if chunk == nil {
+		r := newRows(s.blockAt)
+		if err := loadAll(ctx, []loading{{&r, c, tag}}, s.bytes); err != nil {
+			return nil, err
+		}
+		chunk = r.chunks[tag]
 	}
-	values, err := r.chunks[tag].values()
+	values, err := chunk.values()
 	if err != nil {
 		return nil, s.atChunk(err, c)
 	}

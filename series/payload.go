@@ -13,7 +13,7 @@ import (
 // decoder is shared by all: it keeps no state between payloads, and its memory is that of the payloads that are decoded at
 // the time. It gives no more than the capacity that it is handed.
 var decoder = sync.OnceValue(func() *zstd.Decoder {
-	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecodeAllCapLimit(true), zstd.WithDecoderMaxWindow(64<<20))
+	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecodeAllCapLimit(true), zstd.WithDecoderMaxWindow(zstdMaxWindow))
 	if err != nil {
 		panic(err) // the options are constant
 	}
@@ -48,6 +48,13 @@ func (r payloadRef) decodeInto(dst, stored []byte) ([]byte, error) {
 	}
 	if r.Compression == compressionNone {
 		return stored, nil
+	}
+	shape, err := shapeOf(stored)
+	if f, ok := err.(*fault.Error); ok {
+		return nil, f.At(int64(r.Offset))
+	}
+	if shape.most < uint64(r.Decoded) { // before as much is taken
+		return nil, corrupt(43, "decompresses to %d bytes at most, %d are declared", shape.most, r.Decoded).At(int64(r.Offset))
 	}
 	if cap(dst) < int(r.Decoded) {
 		dst = make([]byte, 0, r.Decoded)

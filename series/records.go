@@ -73,9 +73,10 @@ func (r *rows) cut(in Range) (from, to int) {
 // record is row k.
 func (r *rows) record(k int) Record {
 	rec := Record{ID: ID{r.First.Table, r.tsids[k]}, RowCount: r.counts[k], Labels: make([]Label, 0, len(r.tags))}
-	for tag := range r.part.a.tags {
-		if d := r.tags[tag]; d != nil && d.codes[k] != 0 {
-			rec.Labels = append(rec.Labels, Label{r.part.a.tags[tag].Name, d.values[d.codes[k]]})
+	for i := 2; i < len(r.columns); i++ {
+		c := r.at(i)
+		if d := r.tags[c.tag]; d != nil && d.codes[k] != 0 {
+			rec.Labels = append(rec.Labels, Label{r.part.a.tags[c.tag].Name, d.values[d.codes[k]]})
 		}
 	}
 	return rec
@@ -96,39 +97,55 @@ func (r *rows) decoded(tags []int) []outColumn {
 func (a *Artifact) windows(ctx context.Context, r Range, w wanted) iter.Seq2[[]rows, error] {
 	return func(yield func([]rows, error) bool) {
 		var window []blockAt
-		size := uint64(0)
+		size, held := int64(0), int64(0)
 		flush := func() bool {
 			if len(window) == 0 {
 				return true
 			}
 			got, err := load(ctx, window, w, newStore(window[0].part))
-			window, size = window[:0], 0
+			window, size, held = window[:0], 0, 0
 			return yield(got, err) && err == nil
 		}
-		for b, err := range a.blocks(ctx, r) {
+		for b, err := range a.blocks(ctx, []Range{r}) {
 			if err != nil {
 				if flush() {
 					yield(nil, err)
 				}
 				return
 			}
-			if len(window) > 0 && (window[0].part != b.part || size > windowBytes) && !flush() {
+			holds := b.holds(w, nil)
+			if holds > a.most {
+				if flush() {
+					yield(nil, b.tooLarge(a.most, holds, nil))
+				}
 				return
 			}
-			window = append(window, b)
-			for i := range b.columns {
-				size += uint64(b.columns[i].Stored)
+			full := size > windowBytes || held+holds > min(a.most, windowDecoded)
+			if len(window) > 0 && (window[0].part != b.part || full) && !flush() {
+				return
 			}
+			before := uint64(0)
+			if n := len(window); n > 0 {
+				before = window[n-1].end()
+			}
+			window = append(window, b)
+			size += b.reads(before)
+			held += holds
 		}
 		flush()
 	}
 }
 
-// blocks gives the blocks that meet a range, in order. It opens parts and reads leaves as it comes to them.
-func (a *Artifact) blocks(ctx context.Context, r Range) iter.Seq2[blockAt, error] {
+// blocks gives the blocks that meet one of some ranges, which are in order and apart, each once, in order. It opens parts and
+// reads leaves as it comes to them.
+func (a *Artifact) blocks(ctx context.Context, ranges []Range) iter.Seq2[blockAt, error] {
+	meets := func(r Range) bool {
+		i := sort.Search(len(ranges), func(i int) bool { return !ranges[i].Last.Less(r.First) })
+		return i < len(ranges) && ranges[i].meets(r)
+	}
 	return func(yield func(blockAt, error) bool) {
 		for _, p := range a.parts {
-			if p.file != nil && !r.meets(Range{p.file.First, p.file.Last}) {
+			if p.file != nil && !meets(Range{p.file.First, p.file.Last}) {
 				continue
 			}
 			if err := p.ready(ctx); err != nil {
@@ -136,7 +153,7 @@ func (a *Artifact) blocks(ctx context.Context, r Range) iter.Seq2[blockAt, error
 				return
 			}
 			for i, leaf := range p.leaves {
-				if !r.meets(leaf.Range) {
+				if !meets(leaf.Range) {
 					continue
 				}
 				blocks, err := p.leaf(ctx, i)
@@ -145,7 +162,7 @@ func (a *Artifact) blocks(ctx context.Context, r Range) iter.Seq2[blockAt, error
 					return
 				}
 				for k := range blocks {
-					if r.meets(blocks[k].Range) && !yield(blockAt{&blocks[k], p, i}, nil) {
+					if meets(blocks[k].Range) && !yield(blockAt{&blocks[k], p, i}, nil) {
 						return
 					}
 				}
@@ -199,7 +216,11 @@ func (a *Artifact) Lookup(ctx context.Context, id ID) (Record, error) {
 	if !ok {
 		return missing()
 	}
-	r, err := a.lookupKept(ctx, blockAt{&blocks[j], p, i}, id)
+	b := blockAt{&blocks[j], p, i}
+	if err := b.fitsLookup(); err != nil {
+		return Record{}, err
+	}
+	r, err := a.lookupKept(ctx, b, id)
 	if err == nil && r == nil {
 		return missing()
 	}
@@ -215,21 +236,26 @@ func (b *blockAt) together() bool {
 	return int64(b.columns[len(b.columns)-1].end()-b.columns[0].Offset) <= b.part.obj.Cost().Gap
 }
 
-// tagsOf are the tags that a block stores, and their columns, in the order of the tags.
-func (b *blockAt) tagsOf() (tags []int, columns []*column) {
-	if b.part.a.manifest != nil {
-		tags, columns = make([]int, 0, len(b.columns)-2), make([]*column, 0, len(b.columns)-2)
-		for i := 2; i < len(b.columns); i++ {
-			tags, columns = append(tags, b.columns[i].tag), append(columns, &b.columns[i])
-		}
-		return tags, columns
+// fitsLookup reports a block of which all columns are more than may be held.
+func (b *blockAt) fitsLookup() error {
+	all := make([]int, len(b.part.a.tags))
+	for i := range all {
+		all[i] = i
 	}
-	for tag := range b.part.a.tags {
-		if c := b.column(tag); c != nil {
-			tags, columns = append(tags, tag), append(columns, c)
-		}
+	if holds := b.holds(wanted{tags: all}, nil); holds > b.part.a.most {
+		return b.tooLarge(b.part.a.most, holds, nil)
 	}
-	return tags, columns
+	return nil
+}
+
+// stored are the tags that a block stores, in the order of the tags.
+func (b *blockAt) stored() []*column {
+	columns := make([]*column, 0, len(b.columns)-2)
+	for i := 2; i < len(b.columns); i++ {
+		columns = append(columns, &b.columns[i])
+	}
+	slices.SortFunc(columns, func(x, y *column) int { return x.tag - y.tag }) // they are, where there is a manifest
+	return columns
 }
 
 // lookupCached finds a series in a block all of whose columns are in the cache. ok is false when they are not.
@@ -242,7 +268,7 @@ func (a *Artifact) lookupCached(b *blockAt, id ID) (r *Record, ok bool, err erro
 	if !ok {
 		return nil, true, nil
 	}
-	if v, ok = b.cached(&b.columns[1]); !ok || a.manifest == nil {
+	if v, ok = b.cached(&b.columns[1]); !ok || !a.index.ordered {
 		return nil, false, nil
 	}
 	r = &Record{ID: id, RowCount: v.([]uint64)[row], Labels: make([]Label, 0, len(b.columns)-2)}
@@ -268,11 +294,11 @@ func (a *Artifact) lookupKept(ctx context.Context, b blockAt, id ID) (*Record, e
 		return r, err
 	}
 	found := rows{blockAt: b, chunks: make(map[int]*tagChunk, len(b.columns))}
-	tags, columns := b.tagsOf()
+	columns := b.stored()
 	list := make([]loading, 0, len(b.columns))
 	list = append(list, loading{&found, &b.columns[0], tagTSID}, loading{&found, &b.columns[1], tagCount})
-	for i, tag := range tags {
-		list = append(list, loading{&found, columns[i], tag})
+	for _, c := range columns {
+		list = append(list, loading{&found, c, c.tag})
 	}
 	first := list
 	if !b.together() {
@@ -289,14 +315,14 @@ func (a *Artifact) lookupKept(ctx context.Context, b blockAt, id ID) (*Record, e
 	if err := loadAll(ctx, list[len(first):], bytes); err != nil {
 		return nil, err
 	}
-	r := &Record{ID: id, RowCount: found.counts[row], Labels: make([]Label, 0, len(tags))}
-	for i, tag := range tags {
-		d, err := found.chunks[tag].dict() // all of it, for the next one
+	r := &Record{ID: id, RowCount: found.counts[row], Labels: make([]Label, 0, len(columns))}
+	for _, c := range columns {
+		d, err := found.chunks[c.tag].dict() // all of it, for the next one
 		if err != nil {
-			return nil, b.atChunk(err, columns[i])
+			return nil, b.atChunk(err, c)
 		}
 		if code := d.codes[row]; code != 0 {
-			r.Labels = append(r.Labels, Label{a.tags[tag].Name, d.values[code]})
+			r.Labels = append(r.Labels, Label{a.tags[c.tag].Name, d.values[code]})
 		}
 	}
 	return r, nil
@@ -318,10 +344,13 @@ func (p *part) lookupOnce(ctx context.Context, leaf int, id ID) (*Record, error)
 		return nil, err
 	}
 	b := blockAt{found, p, leaf}
-	tags, columns := b.tagsOf()
+	if err := b.fitsLookup(); err != nil {
+		return nil, err
+	}
+	columns := b.stored()
 	for i := range b.columns {
 		if c := &b.columns[i]; !c.known() {
-			return nil, b.at(c.unknown(), c)
+			return nil, b.located(c.unknown(), c)
 		}
 	}
 	first := 1
@@ -355,7 +384,7 @@ func (p *part) lookupOnce(ctx context.Context, leaf int, id ID) (*Record, error)
 			return nil, err
 		}
 	}
-	r := &Record{ID: id, Labels: make([]Label, 0, len(tags))}
+	r := &Record{ID: id, Labels: make([]Label, 0, len(columns))}
 	counts, err := payload(&b.columns[1])
 	if err != nil {
 		return nil, err
@@ -363,17 +392,17 @@ func (p *part) lookupOnce(ctx context.Context, leaf int, id ID) (*Record, error)
 	if r.RowCount, err = deltaAt(counts, row); err != nil {
 		return nil, b.atChunk(err, &b.columns[1])
 	}
-	for i, tag := range tags {
-		chunk, err := payload(columns[i])
+	for _, c := range columns {
+		chunk, err := payload(c)
 		if err != nil {
 			return nil, err
 		}
 		d, err := pickDict(chunk, n, []int{row})
 		if err != nil {
-			return nil, b.atChunk(err, columns[i])
+			return nil, b.atChunk(err, c)
 		}
 		if code := d.codes[0]; code != 0 {
-			r.Labels = append(r.Labels, Label{p.a.tags[tag].Name, d.values[code]})
+			r.Labels = append(r.Labels, Label{p.a.tags[c.tag].Name, d.values[code]})
 		}
 	}
 	return r, nil
@@ -424,6 +453,9 @@ func (l *lookupRoom) decode(r payloadRef, stored []byte) ([]byte, error) {
 // block finds the block of an identifier in a leaf.
 func (l *lookupRoom) block(ctx context.Context, p *part, leaf int, id ID) (*block, error) {
 	ref := p.leaves[leaf]
+	if err := p.fits(ref); err != nil {
+		return nil, err
+	}
 	stored, err := []byte(nil), error(nil)
 	if ref.end() <= p.tailAt {
 		l.stored = slices.Grow(l.stored[:0], int(ref.Stored))[:ref.Stored]
@@ -438,7 +470,7 @@ func (l *lookupRoom) block(ctx context.Context, p *part, leaf int, id ID) (*bloc
 	if err != nil {
 		return nil, fault.Locate(err, p.obj.Name(), leafPlace(leaf), 0)
 	}
-	b, err := findBlock(page, p.frame, p.a.tagIndex(), p.a.manifest != nil, id)
+	b, err := findBlock(page, p.frame, p.a.index, id)
 	if err != nil {
 		return nil, p.inLeaf(err, leaf)
 	}

@@ -162,7 +162,7 @@ func BenchmarkMatcher(b *testing.B) {
 		b.Run(m.String(), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				(&selection{}).keep(d, m, false)
+				(&selection{}).keep(context.Background(), d, m, false)
 			}
 		})
 	}

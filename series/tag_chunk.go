@@ -2,6 +2,7 @@ package series
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"math/bits"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"sync/atomic"
 	"unicode/utf8"
 
+	"github.com/spilehq/spile/fault"
 	"github.com/spilehq/spile/internal/wire"
 )
 
@@ -95,7 +97,7 @@ func (m *Matcher) needle() string {
 
 // match takes the rows out of alive, which is nil for all rows, that a matcher does not select, and returns the number of
 // values that were looked at. It keeps nothing of the chunk, and makes checks 73, 74, 76 and 77.
-func (c *tagChunk) match(p []byte, m *Matcher, null bool, alive []uint64) (left []uint64, ran int64, err error) {
+func (c *tagChunk) match(ctx context.Context, p []byte, m *Matcher, null bool, alive []uint64) (left []uint64, ran int64, err error) {
 	size, pos := wire.Uvarint64(p)
 	if pos <= 0 {
 		return nil, 0, badUvarint(0, pos)
@@ -103,7 +105,7 @@ func (c *tagChunk) match(p []byte, m *Matcher, null bool, alive []uint64) (left 
 	if size < 9 || size > uint64(len(p)-pos) {
 		return nil, 0, corrupt(73, "a dictionary of %d bytes in a chunk of %d", size, len(p))
 	}
-	hit, some, err := matchEntries(string(p[pos:pos+int(size)]), m)
+	hit, some, err := matchEntries(ctx, string(p[pos:pos+int(size)]), m)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -137,7 +139,7 @@ func (c *tagChunk) values() ([]string, error) {
 }
 
 // matchEntries reports which entries of a dictionary a matcher selects, and whether it selects one.
-func matchEntries(text string, m *Matcher) (hit []bool, some bool, err error) {
+func matchEntries(ctx context.Context, text string, m *Matcher) (hit []bool, some bool, err error) {
 	count := leU64(text)
 	if most := 1 + uint64(len(text)-9)/9; count < 1 || count > most {
 		return nil, false, corrupt(73, "a dictionary of %d entries in %d bytes, 1 to %d", count, len(text), most)
@@ -149,7 +151,7 @@ func matchEntries(text string, m *Matcher) (hit []bool, some bool, err error) {
 	plain := isASCII(text)
 	needle, negated := m.needle(), m.Op == NotEqual || m.Op == NotRegexp
 	next := -1 // where the needle is, not in front of the entry
-	pos := 9
+	pos, spent := 9, int64(0)
 	for i := 1; i < len(hit); i++ {
 		if len(text)-pos < 9 || text[pos] != 1 || leU64(text[pos+1:]) > uint64(len(text)-pos-9) {
 			return nil, false, corrupt(74, "entry %d does not fit into the dictionary, or has no presence", i)
@@ -168,7 +170,13 @@ func matchEntries(text string, m *Matcher) (hit []bool, some bool, err error) {
 			}
 		}
 		if next+len(needle) <= pos+n {
-			hit[i] = m.Matches(v)
+			hit[i] = m.matchesWithin(ctx, v)
+			if spent += m.cost(v); spent >= costly {
+				spent = 0
+				if err := ctx.Err(); err != nil {
+					return nil, false, fault.New(nil, "series", "").Because(err)
+				}
+			}
 		} else {
 			hit[i] = negated
 		}

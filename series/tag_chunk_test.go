@@ -1,6 +1,7 @@
 package series
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"testing"
@@ -78,7 +79,7 @@ func TestMatchUndecoded(t *testing.T) {
 				}
 			}
 		}
-		got, _, err := chunk.match(c.p, m, null, slices.Clone(before))
+		got, _, err := chunk.match(context.Background(), c.p, m, null, slices.Clone(before))
 		if err != nil || !slices.Equal(got, want) {
 			t.Fatalf("%s, undecoded: %x, want %x, %v", m, got, want, err)
 		}
@@ -87,7 +88,9 @@ func TestMatchUndecoded(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := &selection{alive: slices.Clone(before)}
-		s.keep(d, m, null)
+		if err := s.keep(context.Background(), d, m, null); err != nil {
+			t.Fatal(err)
+		}
 		if !slices.Equal(s.alive, want) {
 			t.Fatalf("%s, decoded: %x, want %x", m, s.alive, want)
 		}

@@ -5,10 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
-
-	"github.com/klauspost/compress/zstd"
 
 	"github.com/spilehq/spile/fault"
 	"github.com/spilehq/spile/internal/wire"
@@ -51,7 +50,7 @@ func Verify(ctx context.Context, open Opener, o *VerifyOptions, report func(Find
 		return v.found(err)
 	}
 	v.manifest(obj.Name(), m)
-	a := &Artifact{manifest: m, name: obj.Name(), open: open, tags: m.Tags}
+	a := &Artifact{manifest: m, name: obj.Name(), open: open, tags: m.Tags, index: newTagIndex(m.Tags), most: math.MaxInt64} // of pages and chunks there is one at a time
 	defer a.Close()
 	for i := range m.Files {
 		p := newPart(a, uint32(i), &m.Files[i])
@@ -69,7 +68,7 @@ func VerifyPart(ctx context.Context, obj source.Object, o *VerifyOptions, report
 	if o != nil {
 		v.opts = *o
 	}
-	a := &Artifact{name: obj.Name(), open: func(context.Context, string) (source.Object, error) { return obj, nil }}
+	a := &Artifact{name: obj.Name(), most: math.MaxInt64, open: func(context.Context, string) (source.Object, error) { return obj, nil }}
 	return v.part(newPart(a, 0, nil))
 }
 
@@ -100,6 +99,9 @@ func (v *verifier) manifest(name string, m *Manifest) {
 	warn := func(format string, args ...any) { v.say(true, name, "", fault.NoOffset, 85, format, args...) }
 	for _, member := range m.unknown {
 		warn("the member %s is not known", member)
+	}
+	if m.moreUnknown > 0 {
+		warn("%d more members are not known", m.moreUnknown)
 	}
 	c := &m.Coverage
 	for start, w := range c.WindowSequences {
@@ -245,34 +247,12 @@ func (v *verifier) payload(p *part, where string, r payloadRef) {
 		return
 	}
 	stored, err := p.stored(v.ctx, r)
-	if err == nil && !oneFrame(stored) {
-		v.say(true, p.obj.Name(), where, int64(r.Offset), 84, "compressed as more than one frame, or with a dictionary")
+	if err != nil {
+		return
 	}
-}
-
-// oneFrame reports whether p is one frame without a dictionary, as far as its structure tells.
-func oneFrame(p []byte) bool {
-	var h zstd.Header
-	if err := h.Decode(p); err != nil || h.Skippable || h.DictionaryID != 0 {
-		return false
+	if s, err := shapeOf(stored); err != nil || s.frames != 1 || s.skippable > 0 {
+		v.say(true, p.obj.Name(), where, int64(r.Offset), 84, "compressed as more than one frame")
 	}
-	pos := h.HeaderSize
-	for last := false; !last; {
-		if len(p)-pos < 3 {
-			return false
-		}
-		head := int(p[pos]) | int(p[pos+1])<<8 | int(p[pos+2])<<16
-		size := head >> 3
-		if head>>1&3 == 1 { // a run
-			size = 1
-		}
-		last = head&1 != 0
-		pos += 3 + size
-	}
-	if h.HasCheckSum {
-		pos += 4
-	}
-	return pos == len(p)
 }
 
 // block reads the chunks of a block and makes the checks of them.
@@ -281,17 +261,17 @@ func (v *verifier) block(b blockAt) error {
 		c := &b.columns[i]
 		stored, err := b.part.stored(v.ctx, c.payloadRef)
 		if err != nil {
-			return b.at(err, c)
+			return b.located(err, c)
 		}
 		if !c.known() {
 			if err := c.checkSum(stored); err != nil {
-				if err := v.found(b.at(err, c)); err != nil {
+				if err := v.found(b.located(err, c)); err != nil {
 					return err
 				}
 				continue
 			}
 			f := failed(fault.UnsupportedCodec, 40, "not decodable, the encoding %d and the compression %d are not known", c.Encoding, c.Compression).At(int64(c.Offset))
-			f, _ = errors.AsType[*fault.Error](b.at(f, c))
+			f, _ = errors.AsType[*fault.Error](b.located(f, c))
 			v.report(Finding{Err: f, Check: 40, Undecodable: true})
 			continue
 		}
@@ -304,7 +284,7 @@ func (v *verifier) block(b blockAt) error {
 			}
 		}
 		if err != nil {
-			if err := v.found(b.at(err, c)); err != nil {
+			if err := v.found(b.located(err, c)); err != nil {
 				return err
 			}
 			continue
@@ -313,7 +293,7 @@ func (v *verifier) block(b blockAt) error {
 		v.payload(b.part, where, c.payloadRef)
 		if d, ok := decoded.(*dict); ok {
 			if err := d.lint(c); err != nil {
-				if err := v.found(b.at(err, c)); err != nil {
+				if err := v.found(b.located(err, c)); err != nil {
 					return err
 				}
 			}

@@ -5,16 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"math"
-	"os"
-	"path/filepath"
 	"unicode/utf8"
 
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/spilehq/spile/fault"
-	"github.com/spilehq/spile/source"
 )
 
 // The defaults of WriteOptions.
@@ -443,88 +439,5 @@ func (w *Writer) endPart() error {
 		PartID: uint32(len(w.manifest.Files)), FileSize: f.size, NumSeries: p.series, First: f.root.First, Last: f.root.Last,
 	})
 	w.part = nil
-	return nil
-}
-
-// FolderTarget writes an artifact into a folder, which it makes. The folder must not hold a manifest.
-type FolderTarget struct {
-	dir  string
-	made []string // folders, the outermost first
-	done []string // files
-}
-
-// NewFolderTarget returns the target for the artifact of a region and a generation below root, in the layout of the
-// format: <root>/<region>/series/<generation>.
-func NewFolderTarget(root string, region uint64, generation UUID) *FolderTarget {
-	return &FolderTarget{dir: filepath.Join(root, fmt.Sprint(region), "series", generation.String())}
-}
-
-// Dir is the folder of the artifact.
-func (t *FolderTarget) Dir() string { return t.dir }
-
-// Create begins a file.
-func (t *FolderTarget) Create(_ context.Context, name string) (Output, error) {
-	if t.made == nil && t.done == nil {
-		if err := t.begin(); err != nil {
-			return nil, err
-		}
-	}
-	path := filepath.Join(t.dir, name)
-	make := source.CreateAtomic
-	if name == ManifestName { // another writer of the generation may have been faster
-		make = source.CreateNew
-	}
-	f, err := make(path)
-	if err != nil {
-		return nil, err
-	}
-	return &folderOutput{f, t, path}, nil
-}
-
-// begin makes the folder.
-func (t *FolderTarget) begin() error {
-	if _, err := os.Stat(filepath.Join(t.dir, ManifestName)); err == nil {
-		return fault.New(fault.Conflict, "series", "holds an artifact already, and a generation is used once").In(t.dir)
-	}
-	var missing []string
-	for dir := t.dir; ; dir = filepath.Dir(dir) {
-		if _, err := os.Stat(dir); err == nil || !errors.Is(err, fs.ErrNotExist) || dir == filepath.Dir(dir) {
-			break
-		}
-		missing = append([]string{dir}, missing...)
-	}
-	for _, dir := range missing {
-		if err := os.Mkdir(dir, 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
-			return fault.New(nil, "series", "").In(dir).Because(err)
-		}
-		t.made = append(t.made, dir)
-	}
-	return nil
-}
-
-// Discard removes what this target has made: files, and folders that are empty then.
-func (t *FolderTarget) Discard() error {
-	var errs []error
-	for _, path := range t.done {
-		errs = append(errs, os.Remove(path))
-	}
-	for i := len(t.made) - 1; i >= 0; i-- {
-		os.Remove(t.made[i]) // one that others use is not empty, and stays
-	}
-	t.done, t.made = nil, nil
-	return errors.Join(errs...)
-}
-
-type folderOutput struct {
-	*source.AtomicFile
-	t    *FolderTarget
-	path string
-}
-
-func (o *folderOutput) Commit() error {
-	if err := o.AtomicFile.Commit(); err != nil {
-		return err
-	}
-	o.t.done = append(o.t.done, o.path)
 	return nil
 }

@@ -16,7 +16,7 @@ import (
 // without it.
 //
 // Pieces that are on their way outlive the read that has started them, but not the object: Close ends them, and waits for
-// them.
+// them. They do not go behind the end that [UpTo] gives a read.
 func ReadAhead(obj Object, limit int64) Object {
 	if limit < 1 {
 		return obj
@@ -66,7 +66,7 @@ type piece struct {
 
 func (a *ahead) ReadAt(ctx context.Context, p []byte, off int64) error {
 	n := int64(len(p))
-	if n == 0 || n > aheadRead || inside(a, off, n) != nil || ctx.Err() != nil || !a.copy(ctx, p, a.follow(off, n)) {
+	if n == 0 || n > aheadRead || inside(a, off, n) != nil || ctx.Err() != nil || !a.copy(ctx, p, a.follow(ctx, off, n)) {
 		return a.Object.ReadAt(ctx, p, off)
 	}
 	return nil
@@ -74,7 +74,7 @@ func (a *ahead) ReadAt(ctx context.Context, p []byte, off int64) error {
 
 // follow notes a read, asks for what comes behind it, and returns the pieces that hold its bytes; nil when it is to be made
 // as it is.
-func (a *ahead) follow(off, n int64) []piecePart {
+func (a *ahead) follow(ctx context.Context, off, n int64) []piecePart {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.closed {
@@ -98,24 +98,37 @@ func (a *ahead) follow(off, n int64) []piecePart {
 	if !begins && len(r.pieces) == 0 {
 		return nil
 	}
-	a.ask(r, off)
+	end := a.Size()
+	if most, known := upTo(ctx); known {
+		end = min(end, max(most, r.next))
+	}
+	a.ask(r, off, end)
 	return partsOf(r.pieces, off, n)
 }
 
-// row finds the row that a read continues, and makes it the last one.
+// row finds the row that a read continues, and makes it the last one: the one that has asked for its bytes, or else the one
+// that ended closest before it.
 func (a *ahead) row(off int64) *row {
+	found := -1
 	for i, r := range a.rows {
-		known := len(r.pieces) > 0 && off >= r.pieces[0].Start && off < r.pieces[len(r.pieces)-1].End
-		if known || off >= r.next && off-r.next <= a.cost.Gap {
-			a.rows = append(append(a.rows[:i], a.rows[i+1:]...), r)
-			return r
+		if len(r.pieces) > 0 && off >= r.pieces[0].Start && off < r.pieces[len(r.pieces)-1].End {
+			found = i
+			break
+		}
+		if off >= r.next && off-r.next <= a.cost.Gap && (found < 0 || r.next >= a.rows[found].next) {
+			found = i
 		}
 	}
-	return nil
+	if found < 0 {
+		return nil
+	}
+	r := a.rows[found]
+	a.rows = append(append(a.rows[:found], a.rows[found+1:]...), r)
+	return r
 }
 
-// ask starts the pieces that are due, from off on where there are none.
-func (a *ahead) ask(r *row, off int64) {
+// ask starts the pieces that are due, from off on where there are none, and none behind last.
+func (a *ahead) ask(r *row, off, last int64) {
 	window := a.limit
 	if r.bytes < aheadPiece {
 		window = min(window, aheadGrow*r.bytes)
@@ -126,8 +139,8 @@ func (a *ahead) ask(r *row, off int64) {
 		from = r.pieces[k-1].End
 	}
 	// A piece is started when there is room for all of it, so that pieces do not become shorter and shorter.
-	for end := min(r.next+window, a.Size()); from < end; {
-		p := &piece{Range: Range{from, min(from+size, a.Size())}, done: make(chan struct{})}
+	for end := min(r.next+window, last); from < end; {
+		p := &piece{Range: Range{from, min(from+size, last)}, done: make(chan struct{})}
 		if p.End > end && from >= r.next {
 			return
 		}

@@ -16,3 +16,18 @@ func ForDirectory(ctx context.Context) context.Context {
 
 // IsDirectory reports whether ctx comes from [ForDirectory].
 func IsDirectory(ctx context.Context) bool { return ctx.Value(directoryKey{}) != nil }
+
+// upToKey marks contexts of reads that have an end.
+type upToKey struct{}
+
+// UpTo returns a context for reads that will want nothing of the object at end and behind, so that [ReadAhead] does not go
+// there: a value, say, with something else behind it.
+func UpTo(ctx context.Context, end int64) context.Context {
+	return context.WithValue(ctx, upToKey{}, end)
+}
+
+// upTo is the end of what reads with ctx will want, false where it is not known.
+func upTo(ctx context.Context) (end int64, known bool) {
+	end, known = ctx.Value(upToKey{}).(int64)
+	return end, known
+}

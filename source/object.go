@@ -132,6 +132,9 @@ func (s *section) ReadAt(ctx context.Context, p []byte, off int64) error {
 	if err := inside(s, off, int64(len(p))); err != nil {
 		return err
 	}
+	if end, known := upTo(ctx); known {
+		ctx = UpTo(ctx, s.off+end)
+	}
 	return s.Object.ReadAt(ctx, p, s.off+off)
 }
 

@@ -26,7 +26,7 @@ func NewReader(ctx context.Context, obj Object, off, n int64, bufSize int) io.Re
 	if m := cost.MaxRequest; m > 0 {
 		bufSize = int(min(int64(bufSize), m))
 	}
-	return &reader{ctx: ctx, obj: obj, next: off, left: n, size: bufSize}
+	return &reader{ctx: UpTo(ctx, off+n), obj: obj, next: off, left: n, size: bufSize}
 }
 
 // reader keeps a context, against the custom, since io.Reader has no place for one.

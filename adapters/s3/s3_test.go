@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -68,6 +70,9 @@ func TestVersityGW(t *testing.T) {
 	suite := &storesuite.Suite{
 		Store: store, Wrong: wrong, Prefix: "s3://bucket/", Missing: "s3://no-such-bucket/", Secrets: []string{secretKey},
 		Keys: []string{"keys/#hash", "keys/what?"}, Part: 5 << 20, Copies: true, Pages: 1100,
+		Proxy: proxy, Makes: func(r *http.Request) bool {
+			return r.Method == "PUT" && !r.URL.Query().Has("partNumber") || r.Method == "POST" && r.URL.Query().Has("uploadId")
+		},
 		Leftovers: func() (left []string) {
 			for u := range client.ListIncompleteUploads(ctx, "bucket", "", true) {
 				left = append(left, u.Key)
@@ -176,6 +181,57 @@ func TestRetries(t *testing.T) {
 	storetest.Must(t, w.Commit(t.Context()))
 	if requests != 3 {
 		t.Errorf("%d requests, expected two that failed and one", requests)
+	}
+}
+
+// TestListBreaksOff: a list whose answers break off goes on behind what has come; when nothing comes any more, the error says why.
+func TestListBreaksOff(t *testing.T) {
+	clean(t)
+	t.Setenv("AWS_NO_SIGN_REQUEST", "yes")
+	const head = `<ListBucketResult><IsTruncated>true</IsTruncated><NextContinuationToken>t</NextContinuationToken>`
+	var asked []string
+	breaks := 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		q := r.URL.Query()
+		asked = append(asked, q.Get("start-after")+" "+q.Get("continuation-token"))
+		body := head + "<Contents><Key>a</Key><Size>1</Size></Contents></ListBucketResult>"
+		if q.Get("start-after")+q.Get("continuation-token") != "" {
+			body = "<ListBucketResult><Contents><Key>b</Key><Size>2</Size></Contents></ListBucketResult>"
+			if breaks > 0 {
+				breaks--
+				w.Header().Set("Content-Length", "1000")
+				io.WriteString(w, body[:40])
+				http.NewResponseController(w).Flush()
+				panic(http.ErrAbortHandler)
+			}
+		}
+		io.WriteString(w, body)
+	}))
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	defer server.Close()
+	s := open(t, server.URL, s3.Options{})
+	list := func() (keys []string, err error) {
+		asked = nil
+		for e, err := range s.List(t.Context(), "s3://bucket/") {
+			if err != nil {
+				return keys, err
+			}
+			keys = append(keys, e.Name)
+		}
+		return keys, nil
+	}
+	breaks = 2
+	keys, err := list()
+	if want := []string{"s3://bucket/a", "s3://bucket/b"}; err != nil || !slices.Equal(keys, want) {
+		t.Errorf("%q, %v; expected %q", keys, err, want)
+	}
+	if want := []string{" ", " t", "a ", "a "}; !slices.Equal(asked, want) {
+		t.Errorf("asked for %q, expected %q", asked, want)
+	}
+	breaks = 1000
+	keys, err = list()
+	if err == nil || !strings.Contains(err.Error(), "cannot list: the answer breaks off") || len(keys) != 1 || len(asked) > 10 {
+		t.Errorf("%q, %v, after %d requests", keys, err, len(asked))
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"io"
 	"iter"
 	"net/http"
 	"net/url"
@@ -192,16 +193,28 @@ func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[remote.Entry,
 		if s.payer {
 			o.Set(payerHeader, "requester")
 		}
-		for info := range s.again.ListObjectsIter(ctx, at.bucket, o) {
-			if info.Err != nil {
-				yield(remote.Entry{}, s.failed(prefix, "list", info.Err))
+		for broken := 0; ; {
+			var failed error
+			for info := range s.again.ListObjectsIter(ctx, at.bucket, o) {
+				if failed = info.Err; failed != nil {
+					break
+				}
+				e := remote.Entry{Name: "s3://" + at.bucket + "/" + info.Key, Size: info.Size}
+				if info.ETag != "" {
+					e.Version = `"` + info.ETag + `"` // the client takes the quotes off
+				}
+				if !yield(e, nil) {
+					return
+				}
+				o.StartAfter, broken = info.Key, 0
+			}
+			// The client sends a request again that got no answer, and not one whose answer breaks off. The list goes on behind
+			// what has come.
+			if failed == nil {
 				return
 			}
-			e := remote.Entry{Name: "s3://" + at.bucket + "/" + info.Key, Size: info.Size}
-			if info.ETag != "" {
-				e.Version = `"` + info.ETag + `"` // the client takes the quotes off
-			}
-			if !yield(e, nil) {
+			if broken++; broken == retries || !errors.Is(failed, io.ErrUnexpectedEOF) || ctx.Err() != nil {
+				yield(remote.Entry{}, s.failed(prefix, "list", failed))
 				return
 			}
 		}

@@ -3,9 +3,12 @@ package s3
 import (
 	"bytes"
 	"context"
+	"crypto/md5"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
+	"io"
 	"sync"
 
 	"github.com/minio/minio-go/v7"
@@ -75,8 +78,13 @@ func checksum(p []byte) string {
 }
 
 func (u *upload) Put(ctx context.Context, p []byte) error {
+	ctx, rec := store.Keep(ctx)
 	made, err := u.store.again.PutObject(ctx, u.bucket, u.key, bytes.NewReader(p), int64(len(p)), "", checksum(p), u.options)
 	if err != nil {
+		sum := md5.Sum(p)
+		if u.isMade(ctx, rec, err, hex.EncodeToString(sum[:])) {
+			return nil
+		}
 		return u.committed("write the object", err)
 	}
 	u.made = made
@@ -143,12 +151,44 @@ func (u *upload) Complete(ctx context.Context, parts int) error {
 	for i := range list {
 		list[i] = minio.CompletePart{PartNumber: i + 1, ETag: u.etags[i]}
 	}
+	ctx, rec := store.Keep(ctx)
 	made, err := u.store.again.CompleteMultipartUpload(ctx, u.bucket, u.key, u.id, list, u.options)
 	if err != nil {
+		if u.isMade(ctx, rec, err, joinedETag(list)) {
+			return nil
+		}
 		return u.committed("complete the upload", err)
 	}
 	u.made = made
 	return nil
+}
+
+// isMade reports whether the store has made the object although the request failed: its answer was lost, and a further request
+// found the object there or the upload gone. The ETag tells, where it is a checksum of the bytes as it mostly is. Without an
+// answer that was lost, the same bytes are those of somebody else.
+func (u *upload) isMade(ctx context.Context, rec *store.Record, failed error, etag string) bool {
+	if ctx.Err() != nil || !rec.Lost && !errors.Is(failed, io.ErrUnexpectedEOF) {
+		return false
+	}
+	info, err := u.store.again.StatObject(ctx, u.bucket, u.key, minio.StatObjectOptions{})
+	if err != nil || info.ETag != etag {
+		return false
+	}
+	u.made = minio.UploadInfo{ETag: info.ETag, VersionID: info.VersionID}
+	return true
+}
+
+// joinedETag is the ETag that a store gives an object of parts: a checksum of the checksums that are the ETags of these.
+func joinedETag(parts []minio.CompletePart) string {
+	sum := md5.New()
+	for _, p := range parts {
+		part, err := hex.DecodeString(p.ETag)
+		if err != nil || len(part) != md5.Size { // the store makes other ones
+			return ""
+		}
+		sum.Write(part)
+	}
+	return fmt.Sprintf("%x-%d", sum.Sum(nil), len(parts))
 }
 
 // Discard ends the upload, and the store drops its parts.

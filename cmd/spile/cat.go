@@ -1,15 +1,12 @@
 package main
 
 import (
-	"path/filepath"
-
 	"github.com/spf13/cobra"
 )
 
 func newCat(e *env) *cobra.Command {
 	var in sourceFlags
 	var out jsonFlags
-	strict := false
 	cmd := &cobra.Command{
 		Use:   "cat FILE [flags]",
 		Short: "Print all of a file as JSON",
@@ -29,12 +26,14 @@ form for a value, --non-finite, --invalid-utf8, --keys and --dup say what become
 		Args:              arguments(1, 1),
 		ValidArgsFunction: completeFiles(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if dir, ok := folder(args[0]); ok {
-				if dirs := artifactsBelow(dir); len(dirs) > 0 && dirs[0] != filepath.Clean(dir) {
-					return e.catBelow(cmd.Context(), dirs, &in, &out, strict)
-				}
+			many, err := e.notPattern(cmd.Context(), args[0], &in)
+			if err != nil {
+				return err
 			}
-			return e.forEach(cmd.Context(), args[0], out.printed(), func(e *env, file string) error {
+			if many != nil {
+				return e.catBelow(cmd.Context(), many.names, &in, &out)
+			}
+			return e.forEach(cmd.Context(), args[0], &in, out.printed(), func(e *env, file string) error {
 				return e.printValues(cmd.Context(), file, nil, &in, &out)
 			})
 		},
@@ -44,7 +43,7 @@ form for a value, --non-finite, --invalid-utf8, --keys and --dup say what become
 	in.tables.addLabels(cmd.Flags())
 	in.addArtifacts()
 	in.artifacts.once = true
+	in.addStrict(cmd.Flags())
 	out.add(cmd.Flags())
-	cmd.Flags().BoolVar(&strict, "strict", false, "fail at the first bad artifact of many, instead of naming it and passing to the next")
 	return cmd
 }

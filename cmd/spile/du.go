@@ -30,7 +30,7 @@ not in the total.
 
 Of a series artifact, a part, a leaf or a block it shows the bytes by what is below and then, once more, by column.
 
-` + manyHelp,
+` + manyHelp + "\n\n" + folderHelp + eachHelp,
 		Example:           `  seq 100000 | paste -sd, | sed 's/.*/{"runs":[&],"seed":42}/' | spile pack - -o run.msg && spile du run.msg`,
 		Args:              arguments(1, 2),
 		ValidArgsFunction: completePath(e, &in),
@@ -38,7 +38,7 @@ Of a series artifact, a part, a leaf or a block it shows the bytes by what is be
 			if levels < 1 {
 				return usagef("--levels %d, want 1 or more", levels)
 			}
-			return e.forEach(cmd.Context(), args[0], out.printed(), func(e *env, file string) error {
+			return e.forEach(cmd.Context(), args[0], &in, out.printed(), func(e *env, file string) error {
 				return e.du(cmd.Context(), with(file, args), levels, &in, &out)
 			})
 		},
@@ -46,6 +46,7 @@ Of a series artifact, a part, a leaf or a block it shows the bytes by what is be
 	in.add(cmd.Flags())
 	in.addTables(cmd.Flags())
 	in.addArtifacts()
+	in.addStrict(cmd.Flags())
 	out.add(cmd.Flags())
 	cmd.Flags().IntVar(&levels, "levels", 1, "show `N` levels below PATH")
 	return cmd

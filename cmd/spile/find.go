@@ -51,7 +51,7 @@ func (e *env) find(ctx context.Context, prefix, program string, in *sourceFlags,
 	if err != nil {
 		return err
 	}
-	return e.eachOf(ctx, names, asLines, func(e *env, file string) error {
+	return e.eachOf(ctx, names, asLines, false, func(e *env, file string) error {
 		return e.query(ctx, file, program, in, out, f)
 	})
 }

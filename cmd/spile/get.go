@@ -30,7 +30,9 @@ every row, null where there is none. Of a column only its own bytes are read.
 In a series artifact a path is a series, 1025/10, which is TABLE/TSID; a label of it, 1025/10/host; all series of a
 table, 1025; those of a part, a leaf or a block, as ls names them; or a label of all series, */host.
 
-` + pathHelp + "\n\n" + manyHelp,
+` + pathHelp + "\n\n" + manyHelp + "\n\n" + folderHelp + `What
+is printed is that of all of them together: rows of a series that several artifacts of a region have add up, and series come in the
+order of tables and TSIDs.`,
 		Example: `  echo '{"runs":[{"energy":-1.5},{"energy":-2.5}]}' | spile get - runs/-1/energy`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
@@ -40,7 +42,14 @@ table, 1025; those of a part, a leaf or a block, as ls names them; or a label of
 		},
 		ValidArgsFunction: completePath(e, &in),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return e.forEach(cmd.Context(), args[0], out.printed(), func(e *env, file string) error {
+			many, err := e.notPattern(cmd.Context(), args[0], &in)
+			if err != nil {
+				return err
+			}
+			if many != nil {
+				return many.getMany(cmd.Context(), args[0], args[1:], &out)
+			}
+			return e.forEach(cmd.Context(), args[0], &in, out.printed(), func(e *env, file string) error {
 				return e.get(cmd.Context(), file, args[1:], &in, &out)
 			})
 		},
@@ -49,6 +58,7 @@ table, 1025; those of a part, a leaf or a block, as ls names them; or a label of
 	in.addTables(cmd.Flags())
 	in.tables.addLabels(cmd.Flags())
 	in.addArtifacts()
+	in.addStrict(cmd.Flags())
 	out.add(cmd.Flags())
 	return cmd
 }

@@ -26,6 +26,7 @@ var hints = []struct{ pattern, flag, text string }{
 	{`Limits.Bytes allows more`, "max-decoded", "--max-decoded does"},
 	{`Options.MaxShared allows more`, "max-decoded", "--max-decoded does"},
 	{`Options.MaxFullDownload allows that`, "allow-full-download", "--allow-full-download does"},
+	{` in one artifact and .* in another`, "keep-first", "--keep-first takes that of the earliest bucket"},
 	{`read it without the sidecar`, "no-sidecar", "--no-sidecar does that"},
 }
 

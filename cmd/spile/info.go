@@ -21,12 +21,12 @@ value is. It reads the beginning of the file and of the table of contents. Of a 
 it is encrypted and signed; with the MAC key it checks the MAC. Of a series artifact, named by its folder or its manifest, it
 prints region, generation, parts, series, tags and bucket, from the manifest alone.
 
-` + manyHelp,
+` + manyHelp + "\n\n" + folderHelp + eachHelp,
 		Example:           `  echo '{"runs":[1,2,3]}' | spile pack - -o run.msg && spile info run.msg`,
 		Args:              arguments(1, 1),
 		ValidArgsFunction: completeFiles(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return e.forEach(cmd.Context(), args[0], out.printed(), func(e *env, file string) error {
+			return e.forEach(cmd.Context(), args[0], &in, out.printed(), func(e *env, file string) error {
 				return e.info(cmd.Context(), file, &in, &out)
 			})
 		},
@@ -34,6 +34,7 @@ prints region, generation, parts, series, tags and bucket, from the manifest alo
 	in.add(cmd.Flags())
 	in.addTables(cmd.Flags())
 	in.addArtifacts()
+	in.addStrict(cmd.Flags())
 	in.tables.keyless = true
 	out.add(cmd.Flags())
 	return cmd

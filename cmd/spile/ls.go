@@ -28,12 +28,12 @@ Of a table it lists the columns, with type, stored bytes and encoding, by the na
 series artifact it lists the parts; part-0 are the leaves of a part, part-0/2 the blocks of a leaf, part-0/2/7 the columns
 of a block, with their least and greatest values.
 
-` + pathHelp + "\n\n" + manyHelp,
+` + pathHelp + "\n\n" + manyHelp + "\n\n" + folderHelp + eachHelp,
 		Example:           `  echo '{"runs":[{"energy":-1.5},{"energy":-2.5}]}' | spile ls - runs`,
 		Args:              arguments(1, 2),
 		ValidArgsFunction: completePath(e, &in),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return e.forEach(cmd.Context(), args[0], out.printed(), func(e *env, file string) error {
+			return e.forEach(cmd.Context(), args[0], &in, out.printed(), func(e *env, file string) error {
 				return e.ls(cmd.Context(), with(file, args), &in, &out)
 			})
 		},
@@ -41,6 +41,7 @@ of a block, with their least and greatest values.
 	in.add(cmd.Flags())
 	in.addTables(cmd.Flags())
 	in.addArtifacts()
+	in.addStrict(cmd.Flags())
 	out.add(cmd.Flags())
 	return cmd
 }

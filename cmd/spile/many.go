@@ -29,11 +29,17 @@ const manyHelp = `FILE can be a pattern, in quotes, so that the shell leaves it 
 text within a step of the path, ** any steps, ? a character, [a-z] a range, {a,b} one of some. The objects that match are read side by side and printed in
 order, each with its name. A bad one is named on standard error, the others are read, and the exit status is 3.`
 
-// manyArtifacts explains the same for verbs that read artifacts.
-const manyArtifacts = `DIR can be the URL of a folder in a store, s3://bucket/1/series/…/ with a slash at the end. Where it is no artifact, it
-stands for all that are below it; so does a pattern, in quotes: 's3://bucket/*/series/*/', 'out/*/series/*'. They are read side by side
-and printed in order, each line as {"file":…,"value":…}. A bad one is named on standard error, the others are read, and the
-exit status is 3.`
+// folderHelp explains folders of artifacts, for verbs that read these. What comes behind it says what becomes of the results.
+const folderHelp = `A folder that is no artifact, or the URL of one in a store, s3://bucket/1/series/ with a slash at the end, stands for all
+artifacts below it. They are read side by side; a bad one is named on standard error, the others are answered from, and the
+exit status is 3, or with --strict 1. `
+
+// eachHelp and allHelp are what becomes of the results for many artifacts: each is printed, or they are one.
+const (
+	eachHelp = `Each artifact is printed with its name.`
+	allHelp  = `The result is that of all of them together. A pattern, in quotes, 'out/*/series/*', gives the result of each artifact,
+as {"file":…,"value":…}.`
+)
 
 // printedAs says what a verb prints for one object, and so how the results for many are told apart.
 type printedAs int
@@ -60,24 +66,38 @@ func (f *jsonFlags) printed() printedAs {
 	return asLines
 }
 
-// forEach runs a verb for what a FILE argument names: one file, every object that a pattern matches, or every artifact below the
-// URL of a folder that is none itself.
-func (e *env) forEach(ctx context.Context, arg string, as printedAs, do func(e *env, file string) error) error {
-	if !isPattern(arg) {
-		err := do(e, arg)
-		if none, ok := errors.AsType[noManifest](err); ok {
-			return e.eachOf(ctx, e.artifactsOf(ctx, none), as, do)
-		}
+// forEach runs a verb for what a FILE argument names: one file, every object that a pattern matches, or, for verbs that read
+// these, every artifact below a folder.
+func (e *env) forEach(ctx context.Context, arg string, in *sourceFlags, as printedAs, do func(e *env, file string) error) error {
+	strict := in.artifacts != nil && in.artifacts.strict
+	if isPattern(arg) {
+		return e.eachOf(ctx, e.matches(ctx, arg), as, strict, do)
+	}
+	if in.artifacts == nil {
+		return do(e, arg)
+	}
+	names, many, err := e.manyOf(ctx, arg, in)
+	if err != nil {
 		return err
 	}
-	return e.eachOf(ctx, e.matches(ctx, arg), as, do)
+	if !many {
+		return do(e, arg)
+	}
+	return e.eachOf(ctx, func(yield func(string, error) bool) {
+		for _, name := range names {
+			if !yield(name, nil) {
+				return
+			}
+		}
+	}, as, strict, do)
 }
 
 // with is the arguments FILE [PATH] with another file.
 func with(file string, args []string) []string { return append([]string{file}, args[1:]...) }
 
-// eachOf runs a verb for objects, some of them at a time, and prints what it prints in the order of the objects.
-func (e *env) eachOf(ctx context.Context, names iter.Seq2[string, error], as printedAs, do func(e *env, file string) error) error {
+// eachOf runs a verb for objects, some of them at a time, and prints what it prints in the order of the objects. A bad one is
+// named and passed, unless strict.
+func (e *env) eachOf(ctx context.Context, names iter.Seq2[string, error], as printedAs, strict bool, do func(e *env, file string) error) error {
 	defer e.progress(ctx, "read")()
 	if as == asDocument {
 		e.out.WriteByte('[')
@@ -85,7 +105,7 @@ func (e *env) eachOf(ctx context.Context, names iter.Seq2[string, error], as pri
 	good, bad := 0, 0
 	var failed error
 	err := e.sideBySide(ctx, names, do, func(r *oneOf) error {
-		if wrong := (usageError{}); errors.As(r.err, &wrong) || ctx.Err() != nil { // the same for each of them
+		if wrong := (usageError{}); errors.As(r.err, &wrong) || ctx.Err() != nil || r.err != nil && strict { // the same for each of them
 			return r.err
 		}
 		if r.err == nil || as != asDocument && r.out.whole > 0 { // a document that has ended too early is none

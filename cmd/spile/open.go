@@ -41,17 +41,13 @@ func (e *env) open(ctx context.Context, arg string, f *sourceFlags) (*document, 
 		return e.openFolder(ctx, dir, f)
 	}
 	inFolder := folderURL(arg)
-	file := arg
 	if inFolder {
 		if f.artifacts == nil || f.format != anyFormat && f.format != formatSeries {
 			return nil, fault.New(fault.Invalid, "", "is the URL of a folder, and this is for files").In(shown(arg))
 		}
-		file = beside(arg, series.ManifestName)
+		arg = beside(arg, series.ManifestName)
 	}
-	obj, err := e.object(ctx, file, f)
-	if inFolder && !isHTTP(arg) && errors.Is(err, fault.NotFound) {
-		return nil, noManifest{err, arg}
-	}
+	obj, err := e.object(ctx, arg, f)
 	if err != nil {
 		return nil, err
 	}
@@ -119,27 +115,39 @@ func openDocument(ctx context.Context, obj source.Object, e *env, f *sourceFlags
 			return d, nil
 		}
 	}
+	return d.openPlain(ctx, obj, e, f)
+}
+
+// openPlain opens a file that has neither a magic nor a sidecar. What is found in it is found by passes over it.
+func (d *document) openPlain(ctx context.Context, obj source.Object, e *env, f *sourceFlags) (_ *document, err error) {
+	plain := e.once(obj)
+	defer func() {
+		if err != nil {
+			forget(plain)
+		}
+	}()
 	if d.format == anyFormat {
-		if d.format, err = detectPlain(ctx, obj, int64(f.offset)); err != nil {
+		if d.format, err = detectPlain(ctx, plain, int64(f.offset)); err != nil {
 			return nil, err
 		}
 	}
 	if d.format == formatJSON && f.format == anyFormat && f.artifacts != nil && f.offset == 0 {
-		if yes, err := isManifest(ctx, obj); err != nil {
+		if yes, err := isManifest(ctx, plain); err != nil {
 			return nil, err
 		} else if yes {
+			forget(plain)
 			d.format = formatSeries
 			return d, d.openManifest(ctx, obj, e, f)
 		}
 	}
-	if obj, err = from(obj, f.offset); err != nil {
+	if plain, err = from(plain, f.offset); err != nil {
 		return nil, err
 	}
 	switch d.format {
 	case formatMsgpack, formatCBOR:
-		d.Reader, err = msglc.OpenRaw(ctx, obj, d.format.codec(), f.options())
+		d.Reader, err = msglc.OpenRaw(ctx, plain, d.format.codec(), f.options())
 	case formatJSON:
-		d.Reader, err = e.openJSON(ctx, obj, f)
+		d.Reader, err = e.openJSON(ctx, plain, f)
 	}
 	return d, err
 }
@@ -370,8 +378,20 @@ func (e *env) storedSidecar(ctx context.Context, obj *atStore, f *sourceFlags) (
 	if f.offset > 0 || f.noSidecar || obj.Size() <= obj.Cost().Gap {
 		return nil, nil
 	}
-	side, err := e.openURL(ctx, behind(obj.url, msglc.SidecarName("")))
+	url := behind(obj.url, msglc.SidecarName(""))
+	cache, err := e.shared.stores.openCache(&e.remote)
+	if err != nil {
+		return nil, err
+	}
+	if cache != nil && cache.Missing(url, obj.Version()) {
+		e.shared.hits.Add(1)
+		return nil, nil
+	}
+	side, err := e.openURL(ctx, url)
 	if errors.Is(err, fault.NotFound) || errors.Is(err, fs.ErrPermission) { // some stores do not say what is not there
+		if cache != nil && !e.remote.offline {
+			cache.SetMissing(url, obj.Version())
+		}
 		return nil, nil
 	}
 	return side, err

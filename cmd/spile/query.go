@@ -63,7 +63,7 @@ to modules.
 		Args:              arguments(2, 2),
 		ValidArgsFunction: completeFiles(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return e.forEach(cmd.Context(), args[0], f.printed(&out), func(e *env, file string) error {
+			return e.forEach(cmd.Context(), args[0], &in, f.printed(&out), func(e *env, file string) error {
 				return e.query(cmd.Context(), file, args[1], &in, &out, &f)
 			})
 		},

@@ -6,6 +6,8 @@ import (
 	"path"
 	"regexp"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -170,7 +172,8 @@ func folderURL(arg string) bool {
 // local copies an object of a store to a temporary file, for those who read it more than once. Another object is returned
 // as it is. After an error the object is closed.
 func local(ctx context.Context, obj source.Object) (source.Object, error) {
-	if _, ok := obj.(*atStore); !ok {
+	_, stored := obj.(*atStore)
+	if _, kept := obj.(*onceRead); !stored && !kept {
 		return obj, nil
 	}
 	copied, err := source.Spool(ctx, source.NewReader(ctx, obj, 0, obj.Size(), 0), obj.Name())
@@ -190,4 +193,81 @@ type spooledInput struct {
 func (s *spooledInput) Close() error {
 	s.Object.Close()
 	return s.input.Close()
+}
+
+// onceRead is an object of a store that is read from front to back, perhaps several times: a plain file, in which each step
+// of a path is a scan. What was read of it in a row from its first byte on is kept in a temporary file, and read there.
+type onceRead struct {
+	source.Object
+	hits *atomic.Int64
+
+	mu   sync.Mutex
+	file *source.Temporary // nil until there is something to be kept
+	have int64             // bytes from the front that are in it
+}
+
+// once keeps what is read of an object of a store. Another object is returned as it is.
+func (e *env) once(obj source.Object) source.Object {
+	if _, ok := obj.(*atStore); !ok {
+		return obj
+	}
+	return &onceRead{Object: obj, hits: &e.shared.hits}
+}
+
+func (o *onceRead) ReadAt(ctx context.Context, p []byte, off int64) error {
+	o.mu.Lock()
+	file, have := o.file, o.have
+	o.mu.Unlock()
+	known := min(max(0, have-off), int64(len(p)))
+	if off < 0 || known == 0 && off != have {
+		return o.Object.ReadAt(ctx, p, off)
+	}
+	if known > 0 {
+		if _, err := file.ReadAt(p[:known], off); err != nil {
+			return o.Object.ReadAt(ctx, p, off)
+		}
+		if known == int64(len(p)) {
+			o.hits.Add(1)
+			return ctx.Err()
+		}
+	}
+	fresh := p[known:]
+	if err := o.Object.ReadAt(ctx, fresh, have); err != nil {
+		return err
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.have != have { // somebody else has read the same
+		return nil
+	}
+	if o.file == nil {
+		made, err := source.CreateTemporary("")
+		if err != nil { // the bytes are there all the same
+			return nil
+		}
+		o.file = made
+	}
+	if _, err := o.file.WriteAt(fresh, have); err == nil {
+		o.have += int64(len(fresh))
+	}
+	return nil
+}
+
+// forget frees what is kept of an object that is read on by itself.
+func forget(obj source.Object) {
+	o, ok := obj.(*onceRead)
+	if !ok {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.file != nil {
+		o.file.Close()
+	}
+	o.file, o.have = nil, 0
+}
+
+func (o *onceRead) Close() error {
+	forget(o)
+	return o.Object.Close()
 }

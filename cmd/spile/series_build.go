@@ -31,7 +31,8 @@ tsdb     the folder of a block of Prometheus: its metrics are tables, see below
 
 META is a manifest without its files: region, generation, tags, coverage; --infer prints a proposal instead of building. The
 artifact is the folder DIR/<region>/series/<generation>, and it is there when its manifest is: a build that fails or is
-interrupted leaves nothing. A generation is used once: one that is there is not replaced.
+interrupted leaves nothing. A generation is used once: one that is there is not replaced, and while a build or a merge writes
+it, another one of it is refused. What a build that was killed has left, the next one of the same generation removes.
 
 DIR can be the URL of a place in a store, s3://bucket/prefix, gs://… or azblob://…: parts are sent in constant memory while they
 are built, and the manifest comes last. A build that is killed, and so cannot clean up, leaves parts that nothing refers to;
@@ -160,6 +161,7 @@ func (b *seriesBuild) run(ctx context.Context, input string) error {
 	}
 	w, err := series.NewWriter(ctx, target, meta, o)
 	if err != nil {
+		target.Discard()
 		return named(err, b.meta)
 	}
 	defer w.Abort()
@@ -172,14 +174,13 @@ func (b *seriesBuild) run(ctx context.Context, input string) error {
 	if err := b.fill(ctx, w, in, meta); err != nil {
 		return named(err, in.name)
 	}
-	if err := w.Close(); err != nil {
-		return named(err, target.Dir())
-	}
-	if b.assignTables {
+	if b.assignTables { // first: without the names of its tables the artifact is of no use
 		if err := b.beside(ctx, target, ".tables.csv", in.writeTables); err != nil {
-			target.Discard() // without the names of its tables it is of no use; the first error tells
 			return err
 		}
+	}
+	if err := w.Close(); err != nil {
+		return named(err, target.Dir())
 	}
 	switch n := w.Conflicts(); n {
 	case 0:

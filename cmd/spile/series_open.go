@@ -37,6 +37,7 @@ type artifact struct {
 type artifactInFlags struct {
 	closed bool // set by verbs that want to know where the artifact is, not what is in it
 	once   bool // set by verbs that read everything once, and need no cache
+	strict bool // of many, the first bad one is an error
 
 	cache *series.Cache // of verbs that read many artifacts at a time, and have one for all
 }
@@ -68,8 +69,8 @@ func (e *env) openFolder(ctx context.Context, dir string, f *sourceFlags) (*docu
 	path := filepath.Join(dir, series.ManifestName)
 	obj, err := openPath(ctx, path, f)
 	if errors.Is(err, fs.ErrNotExist) {
-		if below, _ := filepath.Glob(filepath.Join(globText(dir), "*", "series", "*", series.ManifestName)); len(below) > 0 {
-			return nil, fault.New(fault.Invalid, "", "is a folder of artifacts; name one, as %s", filepath.Dir(below[0])).In(dir)
+		if below := artifactsBelow(dir); len(below) > 0 {
+			return nil, fault.New(fault.Invalid, "", "is a folder of artifacts; name one, as %s", below[0]).In(dir)
 		}
 		return nil, fault.New(fault.Invalid, "", "is a folder without %s; the folder of a series artifact has one", series.ManifestName).In(dir)
 	}
@@ -211,24 +212,22 @@ func (a *artifact) options() *series.Options {
 	return &series.Options{Region: &region, Generation: &generation}
 }
 
-// artifactsBelow lists the folders of artifacts below a folder, in the order of their names.
+// artifactsBelow lists the folders of artifacts below a folder, in the order of their names. Folders whose names begin with a dot,
+// as those of artifacts that are being written, are left out.
 func artifactsBelow(root string) (dirs []string) {
-	filepath.WalkDir(root+string(filepath.Separator), func(path string, d fs.DirEntry, err error) error { // which follows a link
-		if err == nil && d.Name() == series.ManifestName && !d.IsDir() {
+	top := root + string(filepath.Separator) // which follows a link
+	filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil: // what cannot be read holds none
+		case d.IsDir() && path != top && strings.HasPrefix(d.Name(), "."):
+			return filepath.SkipDir
+		case d.Name() == series.ManifestName && !d.IsDir():
 			dirs = append(dirs, filepath.Dir(path))
 		}
-		return nil // what cannot be read holds none
+		return nil
 	})
 	return dirs
 }
-
-// noManifest is the error for the URL of a folder in which there is no manifest. There may be artifacts below it.
-type noManifest struct {
-	error
-	url string
-}
-
-func (n noManifest) Unwrap() error { return n.error }
 
 // artifactsIn gives the URLs of the artifacts whose URLs begin with a prefix, in the order of their names.
 func (e *env) artifactsIn(ctx context.Context, prefix string) iter.Seq2[string, error] {
@@ -244,23 +243,6 @@ func (e *env) artifactsIn(ctx context.Context, prefix string) iter.Seq2[string, 
 			if !yield(name, err) || err != nil {
 				return
 			}
-		}
-	}
-}
-
-// artifactsOf gives what a FILE argument that is no pattern stands for, after it was opened in vain: the artifacts below it.
-// The error of the opening is given when there are none.
-func (e *env) artifactsOf(ctx context.Context, none noManifest) iter.Seq2[string, error] {
-	return func(yield func(string, error) bool) {
-		found := false
-		for name, err := range e.artifactsIn(ctx, none.url) {
-			found = true
-			if !yield(name, err) {
-				return
-			}
-		}
-		if !found {
-			yield("", none.error)
 		}
 	}
 }
@@ -328,23 +310,19 @@ func partStep(step string) (int, bool) {
 // find reads a path: TABLE, TABLE/TSID, part-N, part-N/LEAF, part-N/LEAF/BLOCK, * for all, and a column behind TABLE/TSID,
 // a block or *. ” is all.
 func (a *artifact) find(ctx context.Context, path string) (s seriesPlace, err error) {
-	p, err := msglc.ParsePath(path)
+	steps, err := pathSteps(path)
 	if err != nil {
-		return s, usagef("path %q: %s", path, message(err))
+		return s, err
 	}
-	missing := func(format string, args ...any) (seriesPlace, error) {
-		return s, fault.New(fault.NotFound, "", format, args...).On(path).In(a.Name())
+	missing := func(format string, args ...any) error {
+		return fault.New(fault.NotFound, "", format, args...).On(path).In(a.Name())
 	}
-	steps := make([]string, len(p))
-	for i := range p {
-		steps[i] = p[i].String()
+	n, ok := 0, false
+	if len(steps) > 0 {
+		n, ok = partStep(steps[0])
 	}
-	s.Range = allSeries
-	if len(steps) == 0 {
-		return s, nil
-	}
-	rest := steps[1:]
-	if n, ok := partStep(steps[0]); ok {
+	if ok {
+		rest := steps[1:]
 		part, err := a.Part(ctx, n)
 		if err != nil {
 			return s, fault.Locate(err, a.Name(), "", 0)
@@ -353,12 +331,12 @@ func (a *artifact) find(ctx context.Context, path string) (s seriesPlace, err er
 		for len(rest) > 0 && s.level < 3 {
 			i, err := strconv.ParseUint(rest[0], 10, 31)
 			if err != nil {
-				return missing("%q is no number of a leaf or a block; part-0/0/3 is a block", rest[0])
+				return s, missing("%q is no number of a leaf or a block; part-0/0/3 is a block", rest[0])
 			}
 			s.at[s.level] = int(i)
 			if s.level == 1 {
 				if int(i) >= len(part.Leaves) {
-					return missing("leaf %d of %d", i, len(part.Leaves))
+					return s, missing("leaf %d of %d", i, len(part.Leaves))
 				}
 				s.Range = part.Leaves[i].Range
 			} else {
@@ -367,14 +345,51 @@ func (a *artifact) find(ctx context.Context, path string) (s seriesPlace, err er
 					return s, err
 				}
 				if int(i) >= len(blocks) {
-					return missing("block %d of %d", i, len(blocks))
+					return s, missing("block %d of %d", i, len(blocks))
 				}
 				s.Range = blocks[i].Range
 			}
 			s.level++
 			rest = rest[1:]
 		}
-	} else if steps[0] != "*" {
+		if err := s.setColumn(rest, missing); err != nil {
+			return s, err
+		}
+	} else if err := s.find(steps, missing); err != nil {
+		return s, err
+	}
+	if s.column == "" || s.column == tsidColumn || s.column == rowCountColumn {
+		return s, nil
+	}
+	for _, t := range a.Tags() {
+		if t.Name == s.column {
+			return s, nil
+		}
+	}
+	return s, missing("there is no label %q; spile info lists them", s.column)
+}
+
+// pathSteps are the steps of a path into an artifact.
+func pathSteps(path string) ([]string, error) {
+	p, err := msglc.ParsePath(path)
+	if err != nil {
+		return nil, usagef("path %q: %s", path, message(err))
+	}
+	steps := make([]string, len(p))
+	for i := range p {
+		steps[i] = p[i].String()
+	}
+	return steps, nil
+}
+
+// find reads a path that names no part: TABLE, TABLE/TSID or *, and a column behind it.
+func (s *seriesPlace) find(steps []string, missing func(format string, args ...any) error) error {
+	s.Range = allSeries
+	if len(steps) == 0 {
+		return nil
+	}
+	rest := steps[1:]
+	if steps[0] != "*" {
 		s.level = -1
 		table, err := strconv.ParseUint(steps[0], 10, 32)
 		if err != nil {
@@ -391,22 +406,19 @@ func (a *artifact) find(ctx context.Context, path string) (s seriesPlace, err er
 			rest = rest[1:]
 		}
 	}
-	switch {
-	case len(rest) == 0:
-		return s, nil
-	case len(rest) > 1:
-		return missing("%d steps more than there are levels", len(rest)-1)
+	return s.setColumn(rest, missing)
+}
+
+// setColumn takes the step that names a column, where there is one.
+func (s *seriesPlace) setColumn(rest []string, missing func(format string, args ...any) error) error {
+	switch len(rest) {
+	case 0:
+		return nil
+	case 1:
+		s.column = rest[0]
+		return nil
 	}
-	s.column = rest[0]
-	if s.column == tsidColumn || s.column == rowCountColumn {
-		return s, nil
-	}
-	for _, t := range a.Tags() {
-		if t.Name == s.column {
-			return s, nil
-		}
-	}
-	return missing("there is no label %q; spile info lists them", s.column)
+	return missing("%d steps more than there are levels", len(rest)-1)
 }
 
 // paths are the paths that begin with word.

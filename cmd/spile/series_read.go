@@ -554,13 +554,16 @@ func (p *seriesPrinter) get(a *artifact, s seriesPlace) error {
 
 // catBelow prints the series of all artifacts below a folder, one artifact behind the other. One that is bad is named and
 // passed, unless strict.
-func (e *env) catBelow(ctx context.Context, dirs []string, in *sourceFlags, out *jsonFlags, strict bool) error {
+func (e *env) catBelow(ctx context.Context, dirs []string, in *sourceFlags, out *jsonFlags) error {
+	good := 0
+	var failed error
 	for _, dir := range dirs {
 		err := e.printValues(ctx, dir, nil, in, out)
 		if err == nil {
+			good++
 			continue
 		}
-		if ctx.Err() != nil || strict || errors.Is(err, errReaderLeft) || e.stdout.err != nil {
+		if ctx.Err() != nil || in.artifacts.strict || errors.Is(err, errReaderLeft) || e.stdout.err != nil {
 			return err
 		}
 		if _, bad := seriesFault(err); !bad && !errors.Is(err, fs.ErrNotExist) {
@@ -570,6 +573,12 @@ func (e *env) catBelow(ctx context.Context, dirs []string, in *sourceFlags, out 
 			return err
 		}
 		e.say("%s", e.hinted(err))
+		failed = err
+	}
+	switch {
+	case failed != nil && good == 0:
+		return silent{failed}
+	case failed != nil:
 		e.partial = true
 	}
 	return nil

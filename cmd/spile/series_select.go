@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"math"
 	"os"
 	"slices"
@@ -29,6 +30,7 @@ type selectFlags struct {
 	limit         int64
 	explain       bool
 	ignoreUnknown bool
+	keepFirst     bool // of a verb that merges
 }
 
 func (f *selectFlags) add(flags *pflag.FlagSet) {
@@ -38,6 +40,22 @@ func (f *selectFlags) add(flags *pflag.FlagSet) {
 	flags.Int64Var(&f.limit, "limit", 0, "give `N` at most, and say when there are more")
 	flags.BoolVar(&f.explain, "explain", false, "say on standard error what statistics have decided, and what was read")
 	flags.BoolVar(&f.ignoreUnknown, "ignore-unknown", false, "leave out matchers whose label the artifact does not have, for candidates")
+}
+
+// queryOf is query of a selector that was given, which is not empty: a variable of a script that is not set would select all.
+func (f *selectFlags) queryOf(what, selector string) (*series.Query, error) {
+	if strings.TrimSpace(selector) == "" {
+		return nil, usagef("%s is empty; '{}' is all", what)
+	}
+	return f.query(selector)
+}
+
+// matching is the query of --match, all series without it.
+func (f *selectFlags) matching(flags *pflag.FlagSet, match string) (*series.Query, error) {
+	if flags.Changed("match") {
+		return f.queryOf("--match", match)
+	}
+	return f.query("")
 }
 
 // query makes the query of a selector, "" for all.
@@ -51,6 +69,13 @@ func (f *selectFlags) query(selector string) (*series.Query, error) {
 			return nil, usagef("--table %d, want a number of 32 bits", t)
 		}
 		q.Tables = append(q.Tables, uint32(t))
+	}
+	var byName map[uint32]string
+	if f.tableNames != "" { // whether or not there is a matcher for it, so that a mistake is seen
+		var err error
+		if byName, err = readTableNames(f.tableNames); err != nil {
+			return nil, err
+		}
 	}
 	if selector == "" {
 		return q, nil
@@ -66,10 +91,6 @@ func (f *selectFlags) query(selector string) (*series.Query, error) {
 	}
 	if f.tableNames == "" {
 		return nil, usagef("%s: metrics are tables, whose names stand in no artifact; --tables FILE gives them", names[0])
-	}
-	byName, err := readTableNames(f.tableNames)
-	if err != nil {
-		return nil, err
 	}
 	given := q.Tables
 	q.Tables = []uint32{}
@@ -126,6 +147,11 @@ func (e *env) explained(name string, f *selectFlags, q *series.Query) {
 			e.say("%s: %s: %d blocks none, %d all, %d read; %d bytes, %d values", name, m.Matcher, m.None, m.All, m.Read, m.Bytes, m.Evaluations)
 		}
 	}
+	e.truncated(name, f, q)
+}
+
+// truncated says that there is more than what was asked for.
+func (e *env) truncated(name string, f *selectFlags, q *series.Query) {
 	if q.Explain.Truncated {
 		e.partial = true
 		e.say("%s: truncated: there is more than --limit %d", name, f.limit)
@@ -148,7 +174,7 @@ func (e *env) withArtifact(ctx context.Context, file string, in *sourceFlags, us
 // forEachArtifact runs a query over the artifacts that a FILE argument names. Each has a copy of the query, whose explanation
 // is its own.
 func (e *env) forEachArtifact(ctx context.Context, file string, as printedAs, in *sourceFlags, q *series.Query, use func(*env, *artifact, *series.Query) error) error {
-	return e.forEach(ctx, file, as, func(e *env, file string) error {
+	return e.forEach(ctx, file, in, as, func(e *env, file string) error {
 		return e.withArtifact(ctx, file, in, func(a *artifact) error {
 			own := *q
 			own.Explain = &series.Explain{}
@@ -175,19 +201,32 @@ mode native no matcher selects a label that is missing.
 What the statistics of a block decide is not read, and of the rest the labels of the matchers first. --count prints the
 number of series, and reads no labels that it does not need.
 
-` + manyArtifacts,
+` + folderHelp + allHelp + ` A
+series that several artifacts of a region have is printed once, as series merge makes it: its rows add up, and its labels must be equal.`,
 		Example: exampleMeta + `
   echo '{"table_id":1025,"tsid":10,"row_count":3,"labels":{"host":"web-1"}}' | spile series build --meta meta.json - -o out
   spile series select out/1/series/6f1c1f5e-3b0a-4c52-9d6e-0a1b2c3d4e5f '{host=~"web.*"}'`,
 		Args:              arguments(2, 2),
 		ValidArgsFunction: completeFiles(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			q, err := f.query(args[1])
+			q, err := f.queryOf("SELECTOR", args[1])
 			if err != nil {
 				return err
 			}
+			for _, other := range []string{"columns", "limit"} {
+				if count && cmd.Flags().Changed(other) {
+					return usagef("--count prints one number, and --%s is of a list", other)
+				}
+			}
 			if cmd.Flags().Changed("columns") {
 				q.Columns = columns
+			}
+			many, err := e.notPattern(cmd.Context(), args[0], &in)
+			if err != nil {
+				return err
+			}
+			if many != nil {
+				return many.selectMany(cmd.Context(), args[0], q, &f, count)
 			}
 			return e.forEachArtifact(cmd.Context(), args[0], asLines, &in, q, func(e *env, a *artifact, q *series.Query) error {
 				return e.selectSeries(cmd.Context(), a, q, &f, count)
@@ -197,7 +236,9 @@ number of series, and reads no labels that it does not need.
 	in.add(cmd.Flags())
 	in.addArtifacts()
 	in.artifacts.once = true
+	in.addStrict(cmd.Flags())
 	f.add(cmd.Flags())
+	cmd.Flags().BoolVar(&f.keepFirst, "keep-first", false, "of many artifacts, where labels differ, keep those of the earliest bucket")
 	cmd.Flags().StringSliceVar(&columns, "columns", nil, "the `LABELS` that are printed, separated by commas (all)")
 	cmd.Flags().BoolVar(&count, "count", false, "print how many there are")
 	return cmd
@@ -213,8 +254,17 @@ func (e *env) selectSeries(ctx context.Context, a *artifact, q *series.Query, f 
 		e.explained(a.Name(), f, q)
 		return nil
 	}
+	if err := e.printRecords(a.Select(ctx, q)); err != nil {
+		return err
+	}
+	e.explained(a.Name(), f, q)
+	return nil
+}
+
+// printRecords prints series, a line each.
+func (e *env) printRecords(records iter.Seq2[series.Record, error]) error {
 	var line []byte
-	for r, err := range a.Select(ctx, q) {
+	for r, err := range records {
 		if err != nil {
 			return err
 		}
@@ -226,7 +276,6 @@ func (e *env) selectSeries(ctx context.Context, a *artifact, q *series.Query, f 
 			return err
 		}
 	}
-	e.explained(a.Name(), f, q)
 	return nil
 }
 
@@ -241,32 +290,28 @@ func newSeriesLabels(e *env) *cobra.Command {
 		Long: `Labels prints the names of the labels that series of an artifact have, in the order of its manifest: all of them, or
 those of the series that --match selects. Without --match no value is read.
 
-` + manyArtifacts,
+` + folderHelp + allHelp,
 		Example: exampleMeta + `
   echo '{"table_id":1025,"tsid":10,"row_count":3,"labels":{"host":"web-1"}}' | spile series build --meta meta.json - -o out
   spile series labels out/1/series/6f1c1f5e-3b0a-4c52-9d6e-0a1b2c3d4e5f`,
 		Args:              arguments(1, 1),
 		ValidArgsFunction: completeFiles(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			q, err := f.query(match)
+			q, err := f.matching(cmd.Flags(), match)
 			if err != nil {
 				return err
 			}
-			return e.forEachArtifact(cmd.Context(), args[0], out.printed(), &in, q, func(e *env, a *artifact, q *series.Query) error {
-				q.Limit = 0
-				names, err := a.LabelNames(cmd.Context(), q)
-				if err != nil {
-					return err
-				}
-				if f.limit > 0 && int64(len(names)) > f.limit {
-					names, q.Explain.Truncated = names[:f.limit], true
-				}
-				return e.printNames(a, names, &f, q, &out)
+			q.Limit = 0
+			return e.printNames(cmd.Context(), args[0], &in, &f, q, &out, func(ctx context.Context, a *artifact, q *series.Query) ([]string, error) {
+				return a.LabelNames(ctx, q)
+			}, func(ctx context.Context, m *artifactSet) ([]string, error) {
+				return m.labelNames(ctx, q, &f)
 			})
 		},
 	}
 	in.add(cmd.Flags())
 	in.addArtifacts()
+	in.addStrict(cmd.Flags())
 	f.add(cmd.Flags())
 	out.add(cmd.Flags())
 	cmd.Flags().StringVar(&match, "match", "", "the `SELECTOR` of the series that count (all)")
@@ -285,47 +330,78 @@ func newSeriesValues(e *env) *cobra.Command {
 They come from the dictionaries of blocks; where a block has one value, from its description. A value with a line break is
 printed with an escape; --json prints values exactly.
 
-` + manyArtifacts,
+` + folderHelp + allHelp,
 		Example: exampleMeta + `
   echo '{"table_id":1025,"tsid":10,"row_count":3,"labels":{"host":"web-1"}}' | spile series build --meta meta.json - -o out
   spile series values out/1/series/6f1c1f5e-3b0a-4c52-9d6e-0a1b2c3d4e5f host`,
 		Args:              arguments(2, 2),
 		ValidArgsFunction: completeFiles(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			q, err := f.query(match)
+			switch args[1] {
+			case "":
+				return usagef("LABEL is empty")
+			case promql.MetricName:
+				return usagef("%s: metrics are tables, whose names stand in no artifact", args[1])
+			}
+			q, err := f.matching(cmd.Flags(), match)
 			if err != nil {
 				return err
 			}
-			return e.forEachArtifact(cmd.Context(), args[0], out.printed(), &in, q, func(e *env, a *artifact, q *series.Query) error {
-				values, err := a.LabelValues(cmd.Context(), args[1], q)
-				if err != nil {
-					return err
-				}
-				return e.printNames(a, values, &f, q, &out)
+			return e.printNames(cmd.Context(), args[0], &in, &f, q, &out, func(ctx context.Context, a *artifact, q *series.Query) ([]string, error) {
+				return a.LabelValues(ctx, args[1], q)
+			}, func(ctx context.Context, m *artifactSet) ([]string, error) {
+				return m.labelValues(ctx, args[1], q, &f)
 			})
 		},
 	}
 	in.add(cmd.Flags())
 	in.addArtifacts()
+	in.addStrict(cmd.Flags())
 	f.add(cmd.Flags())
 	out.add(cmd.Flags())
 	cmd.Flags().StringVar(&match, "match", "", "the `SELECTOR` of the series that count (all)")
 	return cmd
 }
 
-// printNames prints a list, a line each.
-func (e *env) printNames(a *artifact, names []string, f *selectFlags, q *series.Query, out *tableFlags) error {
-	if out.asJSON() {
-		if err := e.printJSON(append([]string{}, names...), out); err != nil {
-			return err
+// printNames prints the list that one artifact gives, or many, a line each.
+func (e *env) printNames(ctx context.Context, file string, in *sourceFlags, f *selectFlags, q *series.Query, out *tableFlags,
+	ofOne func(context.Context, *artifact, *series.Query) ([]string, error), ofMany func(context.Context, *artifactSet) ([]string, error)) error {
+	print := func(e *env, list []string, q *series.Query) error {
+		if f.limit > 0 && int64(len(list)) > f.limit {
+			list, q.Explain.Truncated = list[:f.limit], true
 		}
-	} else {
-		for _, n := range names {
+		if out.asJSON() {
+			return e.printJSON(append([]string{}, list...), out)
+		}
+		for _, n := range list {
 			fmt.Fprintln(e.out, fault.OneLine(n))
 		}
+		return nil
 	}
-	e.explained(a.Name(), f, q)
-	return nil
+	many, err := e.notPattern(ctx, file, in)
+	if err != nil {
+		return err
+	}
+	if many != nil {
+		list, err := ofMany(ctx, many)
+		if err == nil {
+			err = print(e, list, q)
+		}
+		if err == nil {
+			e.truncated(shown(file), f, q)
+		}
+		return err
+	}
+	return e.forEachArtifact(ctx, file, out.printed(), in, q, func(e *env, a *artifact, q *series.Query) error {
+		list, err := ofOne(ctx, a, q)
+		if err == nil {
+			err = print(e, list, q)
+		}
+		if err == nil {
+			e.explained(a.Name(), f, q)
+		}
+		return err
+	})
 }
 
 func newSeriesMerge(e *env) *cobra.Command {
@@ -400,6 +476,7 @@ func (e *env) mergeSeries(ctx context.Context, dirs []string, in *sourceFlags, o
 	}
 	w, err := series.NewWriter(ctx, target, meta, o)
 	if err != nil {
+		target.Discard()
 		return err
 	}
 	defer w.Abort()

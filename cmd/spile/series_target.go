@@ -6,8 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
+	"io/fs"
 	"strings"
 	"time"
 
@@ -21,17 +20,16 @@ type artifactTarget interface {
 	series.Target
 	// Dir is the folder of the artifact, or its URL.
 	Dir() string
+	// CreateBeside begins a file beside it, whose name is that of Dir with suffix behind it.
+	CreateBeside(ctx context.Context, suffix string) (series.Output, error)
 }
 
 // artifactTarget returns the target for an artifact below the folder, or the URL, that -o names. When there is an artifact
-// already, that is a conflict, which is worth knowing before the work.
+// already, that is a conflict, which is worth knowing before the work. Discard ends what the target keeps from others.
 func (e *env) artifactTarget(ctx context.Context, output string, region uint64, generation series.UUID, partBytes int64) (artifactTarget, error) {
 	if !isURL(output) {
 		t := series.NewFolderTarget(output, region, generation)
-		if _, err := os.Stat(filepath.Join(t.Dir(), series.ManifestName)); err == nil {
-			return nil, usedGeneration(t.Dir())
-		}
-		return t, nil
+		return t, t.Begin()
 	}
 	if isHTTP(output) {
 		return nil, usagef("%s: nothing is written over HTTP", shown(output))
@@ -43,6 +41,7 @@ func (e *env) artifactTarget(ctx context.Context, output string, region uint64, 
 	t := &storeTarget{env: e, ctx: ctx, at: at, partBytes: partBytes,
 		dir: fmt.Sprintf("%s/%d/series/%s/", strings.TrimRight(output, "/"), region, generation)}
 	switch there, err := t.read(ctx, series.ManifestName, 1); {
+	case errors.Is(err, fs.ErrPermission): // who may write need not be allowed to read; nothing is replaced in any case
 	case err != nil:
 		return nil, err
 	case there != nil:
@@ -85,7 +84,7 @@ func (t *storeTarget) Create(ctx context.Context, name string) (series.Output, e
 // explained says what it means that an object is there.
 func (t *storeTarget) explained(name string, err error) error {
 	switch {
-	case !errors.Is(err, fault.Conflict):
+	case !errors.Is(err, fault.Conflict), strings.HasPrefix(name, "."): // the latter lies beside the artifact
 		return err
 	case name == series.ManifestName:
 		return usedGeneration(t.Dir())
@@ -170,9 +169,18 @@ func (t *storeTarget) Discard() error {
 	return nil
 }
 
+// CreateBeside begins an object beside those of the artifact.
+func (t *storeTarget) CreateBeside(ctx context.Context, suffix string) (series.Output, error) {
+	w, err := t.at.Create(ctx, t.Dir()+suffix, &remote.WriteOptions{NoOverwrite: true})
+	if err != nil {
+		return nil, err
+	}
+	return &storedPart{t: t, ctx: ctx, w: w, name: suffix}, nil
+}
+
 // beside writes a file beside the folder of an artifact.
 func (e *env) beside(ctx context.Context, t artifactTarget, suffix string, fill func(io.Writer) error) error {
-	out, err := e.create(ctx, t.Dir()+suffix)
+	out, err := t.CreateBeside(ctx, suffix)
 	if err != nil {
 		return err
 	}
@@ -180,5 +188,5 @@ func (e *env) beside(ctx context.Context, t artifactTarget, suffix string, fill 
 	if err := fill(out); err != nil {
 		return err
 	}
-	return out.Commit(ctx)
+	return out.Commit()
 }

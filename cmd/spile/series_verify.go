@@ -3,8 +3,10 @@ package main
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spilehq/spile/fault"
@@ -34,7 +36,8 @@ func (e *env) verified(ctx context.Context, files []string) (out []string, err e
 		}
 		dirs := artifactsBelow(dir)
 		if len(dirs) == 0 { // the error says so
-			dirs = []string{file}
+			out = append(out, file)
+			continue
 		}
 		for _, d := range dirs {
 			if d == filepath.Clean(dir) {
@@ -44,6 +47,38 @@ func (e *env) verified(ctx context.Context, files []string) (out []string, err e
 		}
 	}
 	return out, nil
+}
+
+// noteParts notes the folders below folders that hold parts and no manifest: what was never finished is no artifact, and is
+// not removed either.
+func (e *env) noteParts(files []string) {
+	for _, file := range files {
+		dir, ok := folder(file)
+		if !ok {
+			continue
+		}
+		dirs := artifactsBelow(dir)
+		for _, d := range partsBelow(dir) {
+			if len(dirs) > 0 && !slices.Contains(dirs, d) {
+				e.say("note: %s: parts without %s, which belong to no artifact", d, series.ManifestName)
+			}
+		}
+	}
+}
+
+// partsBelow lists the folders below a folder that hold parts, in the order of their names.
+func partsBelow(root string) (dirs []string) {
+	filepath.WalkDir(root+string(filepath.Separator), func(path string, d fs.DirEntry, err error) error { // which follows a link
+		if err != nil || d.IsDir() {
+			return nil // what cannot be read holds none
+		}
+		name, isPart := strings.CutSuffix(d.Name(), ".series")
+		if _, ok := partStep(name); ok && isPart && (len(dirs) == 0 || dirs[len(dirs)-1] != filepath.Dir(path)) {
+			dirs = append(dirs, filepath.Dir(path))
+		}
+		return nil
+	})
+	return dirs
 }
 
 // seriesFault is the fault of an artifact that err is.

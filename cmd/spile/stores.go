@@ -120,7 +120,17 @@ func (e *env) list(ctx context.Context, prefix string) iter.Seq2[remote.Entry, e
 // storeOutput is an output in a store.
 type storeOutput struct {
 	*remote.Writer
-	ctx context.Context
+	ctx   context.Context
+	cache *diskcache.Cache // nil without one
+	url   string
+}
+
+func (s *storeOutput) Commit(ctx context.Context) error {
+	err := s.Writer.Commit(ctx)
+	if err == nil && s.cache != nil {
+		s.cache.Made(s.url)
+	}
+	return err
 }
 
 // createStored begins an output in a store. Its first bytes are held back: the header of a document is known last.
@@ -136,11 +146,18 @@ func (e *env) createStored(ctx context.Context, url string) (output, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &storeOutput{w, ctx}, nil
+	cache, err := e.shared.stores.openCache(&e.remote)
+	if err != nil {
+		return nil, err
+	}
+	return &storeOutput{w, ctx, cache, url}, nil
 }
 
 // Copy appends bytes of an object, which the store copies by itself when it has the object.
 func (s *storeOutput) Copy(ctx context.Context, obj source.Object, start, n int64) error {
+	if kept, ok := obj.(*onceRead); ok {
+		obj = kept.Object
+	}
 	if at, ok := obj.(*atStore); ok { // as a whole, and not a section of it
 		_, err := s.Writer.Copy(ctx, at.Object, start, n)
 		return err

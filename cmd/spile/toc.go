@@ -23,7 +23,7 @@ The children of a combined file are offsets. Positions count from the start of t
 		Args:              arguments(1, 2),
 		ValidArgsFunction: completePath(e, &in),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return e.forEach(cmd.Context(), args[0], out.printed(), func(e *env, file string) error {
+			return e.forEach(cmd.Context(), args[0], &in, out.printed(), func(e *env, file string) error {
 				return e.toc(cmd.Context(), with(file, args), &in, &out)
 			})
 		},

@@ -93,6 +93,7 @@ func (e *env) verify(ctx context.Context, files []string, in *sourceFlags, out *
 	if err := in.check(); err != nil {
 		return err
 	}
+	e.noteParts(files)
 	files, err := e.verified(ctx, files)
 	if err == nil {
 		files, err = e.expanded(ctx, files)

@@ -22,19 +22,20 @@ const spile = "github.com/spilehq/spile"
 // path, and modules. What a package of this repository may depend on comes with it. The standard library is free.
 // Internal packages of tests have no entry.
 var allowed = map[string][]string{
-	"fault":            {},
-	"internal/box":     {},
-	"internal/scratch": {},
-	"internal/wire":    {},
-	"internal/keyset":  {"fault", "internal/scratch"},
-	"source/diskcache": {"source", "github.com/cespare/xxhash/v2"},
-	"source":           {"fault", "internal/scratch", "golang.org/x/sync", "golang.org/x/sys"},
-	"source/remote":    {"source"},
-	"source/httprange": {"source/remote"},
-	"value":            {"fault", "internal/box", "internal/keyset"},
-	"msglc":            {"source", "value", "github.com/cespare/xxhash/v2"},
-	"tcb":              {"source", "value", "internal/wire", "golang.org/x/crypto"},
-	"series":           {"source", "value", "internal/wire", "github.com/cespare/xxhash/v2", "github.com/klauspost/compress"},
+	"fault":             {},
+	"internal/box":      {},
+	"internal/scratch":  {},
+	"internal/filelock": {"fault", "golang.org/x/sys"},
+	"internal/wire":     {},
+	"internal/keyset":   {"fault", "internal/scratch"},
+	"source/diskcache":  {"source", "github.com/cespare/xxhash/v2"},
+	"source":            {"fault", "internal/scratch", "golang.org/x/sync", "golang.org/x/sys"},
+	"source/remote":     {"source"},
+	"source/httprange":  {"source/remote"},
+	"value":             {"fault", "internal/box", "internal/keyset"},
+	"msglc":             {"source", "value", "github.com/cespare/xxhash/v2"},
+	"tcb":               {"source", "value", "internal/wire", "golang.org/x/crypto"},
+	"series":            {"source", "value", "internal/filelock", "internal/wire", "github.com/cespare/xxhash/v2", "github.com/klauspost/compress"},
 
 	"internal/rangetest":  {},
 	"internal/toxic":      {},
@@ -91,6 +92,8 @@ var allowed = map[string][]string{
 
 	"adapters/internal/store":      {"source/remote"},
 	"adapters/internal/storesuite": {"source/remote", "internal/storetest"},
+	// A program of the tests.
+	"adapters/internal/soak": {"adapters/s3", "source/diskcache", "msglc", "series", "internal/storetest", "internal/toxic"},
 	// The client for S3, with what it checks and compresses, and the reader of its shared files. Neither Amazon's own nor gRPC.
 	"adapters/s3": {
 		"adapters/internal/store", "github.com/minio/minio-go/v7", "github.com/minio/md5-simd", "github.com/minio/crc64nvme", "github.com/cespare/xxhash/v2",

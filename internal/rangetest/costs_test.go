@@ -115,7 +115,36 @@ func TestDocumentCosts(t *testing.T) {
 				t.Errorf("%d bytes, %v", out.Len(), err)
 			}
 		})
-		read("neighbours one by one", tt.listing+1, func(r *msglc.Reader) {
+		read("neighbours found together", tt.deep, func(r *msglc.Reader) {
+			var paths []msglc.Path
+			for i := tt.n/2 - 50; i < tt.n/2+50; i++ {
+				paths = append(paths, msglc.SplitPath(fmt.Sprintf("runs/%d/energy", i)))
+			}
+			i := tt.n/2 - 50
+			for n, err := range r.FindAll(ctx, paths) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if v, err := n.Value(ctx); err != nil || v != float64(i)+0.5 {
+					t.Fatalf("%v, %v", v, err)
+				}
+				i++
+			}
+		})
+		read("a loop over children", tt.listing, func(r *msglc.Reader) {
+			for c, err := range find(r, "runs").Children(ctx) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if v, err := c.Node.Value(ctx); err != nil || v.(map[string]any)["energy"] != float64(c.Index)+0.5 {
+					t.Fatalf("%v, %v", v, err)
+				}
+				if c.Index == 99 {
+					break
+				}
+			}
+		})
+		read("neighbours one by one", tt.listing, func(r *msglc.Reader) {
 			for i := tt.n/2 - 50; i < tt.n/2+50; i++ {
 				if v, err := find(r, fmt.Sprintf("runs/%d/energy", i)).Value(ctx); err != nil || v != float64(i)+0.5 {
 					t.Fatalf("%v, %v", v, err)
@@ -214,5 +243,78 @@ func TestSeriesCosts(t *testing.T) {
 			t.Error(err)
 		}
 		c.atMost(fmt.Sprintf("series %d", i), 1+4)
+	}
+}
+
+// TestThresholdCosts measures what the threshold of a document means over a network, for docs/guides/remote.md: one value of
+// a document of 27 MB, and a thousand of them.
+func TestThresholdCosts(t *testing.T) {
+	ctx := t.Context()
+	const groups, runs, numbers = 100, 50, 600
+	var all []any
+	for g := range groups {
+		var group []any
+		for i := range runs {
+			energy := make([]float64, numbers)
+			for k := range energy {
+				energy[k] = float64(g*i*k) / 7
+			}
+			group = append(group, map[string]any{"id": g*runs + i, "energy": energy})
+		}
+		all = append(all, group)
+	}
+	for _, tt := range []struct {
+		threshold, toc int64 // the table of contents has so many bytes, about
+		one            int   // requests for one value,
+		oneBytes       int64 // and bytes
+		many           int   // requests for a thousand
+	}{
+		{512, 900_000, 3, 1_000_000, 12},
+		{8 << 10, 75_000, 3, 150_000, 12},
+		{1 << 20, 2_500, 3, 350_000, 30},
+	} {
+		doc, err := msglc.Dumps(map[string]any{"groups": all}, &msglc.WriteOptions{Threshold: tt.threshold})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := newCosts(t)
+		c.server.Put("/doc", doc)
+		for _, n := range []int{1, 1000} {
+			obj, err := c.open(ctx, "/doc")
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, err := msglc.Open(ctx, obj, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			paths := make([]msglc.Path, n)
+			for i := range paths {
+				at := (i*7919 + 2501) % (groups * runs)
+				paths[i] = msglc.SplitPath(fmt.Sprintf("groups/%d/%d/energy/300", at/runs, at%runs))
+			}
+			for n, err := range r.FindAll(ctx, paths) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err := n.Value(ctx); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if toc := r.Info().TOCSize; toc > tt.toc || toc < tt.toc/2 {
+				t.Errorf("threshold %d: a table of contents of %d bytes, expected %d", tt.threshold, toc, tt.toc)
+			}
+			if err := r.Close(); err != nil {
+				t.Error(err)
+			}
+			if n == 1 {
+				if got := c.server.Bytes(); got > tt.oneBytes {
+					t.Errorf("threshold %d: %d bytes for a value, at most %d", tt.threshold, got, tt.oneBytes)
+				}
+				c.atMost(fmt.Sprintf("a value at threshold %d", tt.threshold), tt.one)
+			} else {
+				c.atMost(fmt.Sprintf("many values at threshold %d", tt.threshold), tt.many)
+			}
+		}
 	}
 }

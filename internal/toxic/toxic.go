@@ -51,6 +51,9 @@ func New(upstream *url.URL, f Faults) *Proxy {
 	return p
 }
 
+// Transport has the requests to the server sent by t, in place of the default one. It is set before the first request.
+func (p *Proxy) Transport(t http.RoundTripper) { p.proxy.Transport = t }
+
 // Requests is the number of requests so far.
 func (p *Proxy) Requests() uint64 { return p.count.Load() }
 

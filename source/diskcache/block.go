@@ -44,8 +44,9 @@ func checksum(number int64, data []byte) uint64 {
 	return d.Sum64()
 }
 
-// loadBlock fills data with a block, and reports whether it is there and whole.
-func loadBlock(dir string, number int64, data []byte) bool {
+// loadBlock fills data with a block, and returns its kind; "" when it is not there, or not whole. Payload is looked for first: it
+// may become a directory meanwhile, and not the other way round.
+func loadBlock(dir string, number int64, data []byte) kind {
 	buf := make([]byte, len(data)+checksumSize+1) // a byte more shows a file that is longer
 	for _, k := range []kind{payload, directory} {
 		path := blockPath(dir, number, k)
@@ -64,9 +65,9 @@ func loadBlock(dir string, number int64, data []byte) bool {
 		if now := time.Now(); statErr == nil && now.Sub(info.ModTime()) > usedAge {
 			os.Chtimes(path, now, now) // one that fails makes the block look older than it is
 		}
-		return true
+		return k
 	}
-	return false
+	return ""
 }
 
 // storeBlock writes a block, by a rename. A cache that cannot be written to is none: the caller has the bytes anyway.

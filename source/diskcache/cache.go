@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync/atomic"
+	"time"
 
 	"github.com/spilehq/spile/fault"
 	"github.com/spilehq/spile/source"
@@ -20,11 +21,15 @@ const DefaultSize = 1 << 30
 const (
 	tagName     = "CACHEDIR.TAG"
 	currentName = "current"
+	missingName = "missing"
 	tempSuffix  = ".tmp"
 
 	// tag is the signature by which programs that make backups know a cache; see bford.info/cachedir.
 	tag = "Signature: 8a477f597d28d172789f06886806bc55\n# This folder is a cache of spile. It can be removed at any time.\n"
 )
+
+// MissingAge is how long a cache believes that there is no object under a URL.
+const MissingAge = time.Hour
 
 // Cache is a folder of blocks.
 type Cache struct {
@@ -112,6 +117,29 @@ func (c *Cache) Object(key string, obj source.Object, m *source.Meter) source.Ob
 	}
 	return newObject(c, filepath.Join(dir, hash(known.Version)), obj, m)
 }
+
+// SetMissing notes that there is no object under a URL. It is looked for beside another one, whose version is given: with another
+// version there may be one.
+func (c *Cache) SetMissing(key, version string) {
+	dir := filepath.Join(c.dir, hash(key))
+	if os.MkdirAll(dir, 0o700) == nil {
+		writeFile(filepath.Join(dir, missingName), []byte(hash(version)+"\n")) // it is asked for again when that fails
+	}
+}
+
+// Missing reports whether SetMissing has noted the same, no longer than MissingAge ago.
+func (c *Cache) Missing(key, version string) bool {
+	path := filepath.Join(c.dir, hash(key), missingName)
+	info, err := os.Stat(path)
+	if err != nil || time.Since(info.ModTime()) > MissingAge {
+		return false
+	}
+	text, err := os.ReadFile(path)
+	return err == nil && string(text) == hash(version)+"\n"
+}
+
+// Made notes that an object was made under a URL: it is missing no more.
+func (c *Cache) Made(key string) { os.Remove(filepath.Join(c.dir, hash(key), missingName)) }
 
 // Offline returns an object of what the cache knows, which asks nobody: a block that is not there is [fault.NotFound]. The name
 // is that of the object in messages.

@@ -331,6 +331,69 @@ func TestEviction(t *testing.T) {
 	}
 }
 
+// A block that was read as payload and is read as a directory later is kept as one from then on.
+func TestPayloadBecomesDirectory(t *testing.T) {
+	dir := t.TempDir()
+	ctx := context.Background()
+	data := random(3*BlockSize, 11)
+	remote := &remoteObject{data: data, version: "1"}
+	c := open(t, dir, 0)
+	obj := c.Object(key, remote, nil)
+	read(t, ctx, obj, 0, 3*BlockSize)
+	kinds := func() (kinds []string) {
+		for _, path := range blocks(t, dir) {
+			kinds = append(kinds, filepath.Base(path))
+		}
+		return kinds
+	}
+	if got := read(t, source.ForDirectory(ctx), obj, BlockSize+5, 10); !bytes.Equal(got, data[BlockSize+5:][:10]) {
+		t.Error("wrong bytes")
+	}
+	if got, want := strings.Join(kinds(), " "), "0.payload 1.directory 2.payload"; got != want {
+		t.Errorf("blocks %s, want %s", got, want)
+	}
+	if got := read(t, ctx, open(t, dir, 0).Object(key, remote, nil), 0, 3*BlockSize); !bytes.Equal(got, data) {
+		t.Error("wrong bytes")
+	}
+	if got, want := strings.Join(kinds(), " "), "0.payload 1.directory 2.payload"; got != want {
+		t.Errorf("blocks %s after a read as payload, want %s", got, want)
+	}
+	if n := remote.reads.Load(); n != 1 {
+		t.Errorf("%d requests, want 1", n)
+	}
+}
+
+// What is missing is believed for a while, beside the version that it was looked for, and until it is made.
+func TestMissing(t *testing.T) {
+	dir := t.TempDir()
+	c := open(t, dir, 0)
+	if c.Missing(key, "1") {
+		t.Error("missing before it was noted")
+	}
+	c.SetMissing(key, "1")
+	for _, c := range []*Cache{c, open(t, dir, 0)} {
+		if !c.Missing(key, "1") || c.Missing(key, "2") || c.Missing(key+"x", "1") {
+			t.Errorf("missing %v, beside another version %v, another object %v", c.Missing(key, "1"), c.Missing(key, "2"), c.Missing(key+"x", "1"))
+		}
+	}
+	c.Made(key)
+	if c.Missing(key, "1") {
+		t.Error("missing after it was made")
+	}
+	c.SetMissing(key, "1")
+	past := time.Now().Add(-MissingAge - time.Minute)
+	if err := os.Chtimes(filepath.Join(dir, hash(key), missingName), past, past); err != nil {
+		t.Fatal(err)
+	}
+	if c.Missing(key, "1") {
+		t.Error("missing after the time for which it is believed")
+	}
+	open(t, dir, 0)
+	if _, err := os.Stat(filepath.Join(dir, hash(key))); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("what is no longer believed is kept: %v", err)
+	}
+}
+
 // Only files of the cache are removed, and only a cache is taken for one.
 func TestForeignFiles(t *testing.T) {
 	dir := t.TempDir()

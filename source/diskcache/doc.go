@@ -4,6 +4,7 @@
 //
 //	DIR/CACHEDIR.TAG                     says what the folder is: a cache
 //	DIR/KEY/current                      the size and version that the object had when it was last opened
+//	DIR/KEY/missing                      says that there was no object, and beside which version of another
 //	DIR/KEY/VERSION/NUMBER.directory     a block that was read as a directory (source.ForDirectory)
 //	DIR/KEY/VERSION/NUMBER.payload       another block
 //
@@ -13,7 +14,7 @@
 // of them fetch at the same time is fetched twice, and stored once.
 //
 // The blocks of a folder take at most as many bytes as [Open] was told, approximately: what was not used for the longest time
-// goes first, payload before directories. Only files of the names above are ever removed.
+// goes first, payload before directories; a block that was read as both is one of a directory. Only files of the names above are ever removed.
 //
 // A Cache and its objects are safe for concurrent use.
 package diskcache

@@ -75,6 +75,11 @@ func (c *Cache) evict() {
 				}
 			}
 		}
+		missing := filepath.Join(dir, missingName)
+		if info, err := os.Stat(missing); err == nil && time.Since(info.ModTime()) > MissingAge {
+			os.Remove(missing)
+			os.Remove(dir) // one that holds something stays
+		}
 		current := filepath.Join(dir, currentName)
 		if info, err := os.Stat(current); !held && err == nil && time.Since(info.ModTime()) > staleAge {
 			os.Remove(current)

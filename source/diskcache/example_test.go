@@ -50,8 +50,16 @@ func Example() {
 		return
 	}
 	fmt.Println(again.ReadAt(ctx, word, 5), string(word))
+
+	// That there is no index beside it is known as well, until one is made.
+	cache.SetMissing(url+".index", words.Version())
+	fmt.Println(cache.Missing(url+".index", words.Version()))
+	cache.Made(url + ".index")
+	fmt.Println(cache.Missing(url+".index", words.Version()))
 	// Output:
 	// 1 request, 1 hit
 	// 14 "5d41402a" true
 	// <nil> cask
+	// true
+	// false
 }

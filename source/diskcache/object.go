@@ -35,7 +35,7 @@ func (o *object) ReadAt(ctx context.Context, p []byte, off int64) error {
 		if err := ctx.Err(); err != nil {
 			return fault.New(nil, "diskcache", "").In(o.Name()).Because(err)
 		}
-		if o.load(number, p, off) {
+		if o.load(ctx, number, p, off) {
 			number++
 			continue
 		}
@@ -47,7 +47,7 @@ func (o *object) ReadAt(ctx context.Context, p []byte, off int64) error {
 			}
 			continue
 		}
-		if o.load(number, p, off) { // it came between the look at it and the claim
+		if o.load(ctx, number, p, off) { // it came between the look at it and the claim
 			o.release(number, end)
 			number++
 			continue
@@ -90,12 +90,17 @@ func (o *object) stored(number int64) bool {
 	return false
 }
 
-// load copies to p what a stored block has of it.
-func (o *object) load(number int64, p []byte, off int64) bool {
+// load copies to p what a stored block has of it. A block of payload that is read as a directory becomes one of a directory.
+func (o *object) load(ctx context.Context, number int64, p []byte, off int64) bool {
 	r := o.block(number)
 	data := make([]byte, r.Len())
-	if !loadBlock(o.dir, number, data) {
+	k := loadBlock(o.dir, number, data)
+	if k == "" {
 		return false
+	}
+	if k == payload && source.IsDirectory(ctx) {
+		// Another process may have done it, or evicted the block. The bytes are here in any case.
+		os.Rename(blockPath(o.dir, number, payload), blockPath(o.dir, number, directory))
 	}
 	overlay(p, off, data, r.Start)
 	return true

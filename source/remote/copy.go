@@ -25,7 +25,12 @@ func (w *Writer) Copy(ctx context.Context, obj source.Object, start, n int64) (c
 	if !ok {
 		return 0, w.stream(ctx, obj, start, n)
 	}
-	if err := w.stream(ctx, obj, start, lead); err != nil {
+	// With one read: nothing is wanted behind it, which reads in a row would have asked for ahead.
+	first := make([]byte, lead)
+	if err := obj.ReadAt(ctx, first, start); err != nil {
+		return 0, err
+	}
+	if _, err := w.Write(first); err != nil {
 		return 0, err
 	}
 	if len(w.part) > 0 {

@@ -318,6 +318,32 @@ func TestWriterCopies(t *testing.T) {
 	}
 }
 
+// TestWriterCopyReads: what the store copies is not read, by a read-ahead either.
+func TestWriterCopyReads(t *testing.T) {
+	content := random(20 << 20)
+	s := newShelf(remote.UploadLimits{MinPart: 5 << 20, MaxCopy: 5 << 30})
+	var meter source.Meter
+	obj := versioned{source.ReadAhead(meter.Object(source.Memory("", content)), 32<<20), "shelf://a/c", "v"}
+	defer obj.Close()
+	s.source = map[string]source.Object{obj.name: versioned{source.Memory("", content), obj.name, obj.version}}
+	w, err := remote.NewWriter(t.Context(), s, &remote.WriteOptions{Hold: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Write(content[:10])
+	copied, err := w.Copy(t.Context(), obj, 10, int64(len(content))-10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Commit(t.Context()); err != nil || !bytes.Equal(s.object, content) {
+		t.Errorf("other bytes, %v", err)
+	}
+	if got, want := meter.Receipt().Bytes, int64(5<<20-10); got != want || copied != int64(len(content))-10-want {
+		t.Errorf("%d bytes read and %d copied, %d to be read", got, copied, want)
+	}
+	s.check(t)
+}
+
 // TestWriterFails lets each call fail in turn: the error comes out, what was sent is removed, and there is no object.
 func TestWriterFails(t *testing.T) {
 	broken := errors.New("broken")

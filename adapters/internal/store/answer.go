@@ -33,6 +33,7 @@ type Recorder struct{ Base http.RoundTripper }
 type Record struct {
 	Response *http.Response // its body is that which the library reads
 	Failure  bytes.Buffer   // what has been read of the body, when the status is a failure
+	Lost     bool           // a request of the context has got no answer
 }
 
 type recordKey struct{}
@@ -60,6 +61,7 @@ func (r *Recorder) RoundTrip(req *http.Request) (*http.Response, error) {
 	resp, err := r.Base.RoundTrip(req)
 	if rec, ok := req.Context().Value(recordKey{}).(*Record); ok {
 		rec.Response = resp
+		rec.Lost = rec.Lost || err != nil
 		if err == nil && resp.StatusCode >= 300 {
 			resp.Body = &tee{resp.Body, &rec.Failure}
 		}
@@ -255,6 +257,9 @@ func Failed(pkg, name, doing string, err error) error {
 	err = Cause(pkg, name, err)
 	if f, ok := err.(*fault.Error); ok {
 		return f
+	}
+	if errors.Is(err, io.ErrUnexpectedEOF) { // which has no text of its own in a fault
+		return fault.New(nil, pkg, "cannot %s: the answer breaks off", doing).In(name).Because(err)
 	}
 	return fault.New(nil, pkg, "cannot %s", doing).In(name).Because(err)
 }
