@@ -37,9 +37,8 @@ type Difference struct {
 // each.
 func Compare(ctx context.Context, a, b *Artifact, report func(Difference) error) (*Comparison, error) {
 	sides := [2]*side{newSide(ctx, a), newSide(ctx, b)}
-	for _, s := range sides {
-		defer s.stop()
-	}
+	defer sides[0].stop()
+	defer sides[1].stop()
 	for _, s := range sides {
 		if err := s.advance(); err != nil {
 			return nil, err

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"testing"
 
+	"go.uber.org/goleak"
+
 	"github.com/spilehq/spile/fault"
 	"github.com/spilehq/spile/source"
 )
@@ -221,6 +223,7 @@ func TestCompare(t *testing.T) {
 // A bad artifact fails a comparison on either side with its class, whatever was found before it; an error of the caller and
 // the end of the context end it.
 func TestCompareFails(t *testing.T) {
+	defer goleak.VerifyNone(t)
 	ctx := context.Background()
 	good, err := Open(ctx, Folder(readVector(t, vectorFolder+"/example-b1.json").folder), nil)
 	if err != nil {

@@ -218,7 +218,7 @@ func nullShare(nulls, all uint64) float64 {
 
 // printTable prints what a reader wants to see first.
 func (z *seriesAnalyze) printTable(a *series.Analysis) error {
-	fmt.Fprintf(z.out, "%d series, %d tables, %d labels, %d parts\n", a.Series, len(a.Tables), len(a.Labels), len(a.Parts))
+	fmt.Fprintf(z.out, "%d series, %s, %s, %s\n", a.Series, count(len(a.Tables), "table"), count(len(a.Labels), "label"), count(len(a.Parts), "part"))
 	largest := slices.Clone(a.Tables)
 	slices.SortStableFunc(largest, func(a, b series.TableAnalysis) int { return cmp.Compare(b.Series, a.Series) })
 	if largest = largest[:min(z.top, len(largest))]; len(largest) > 0 {

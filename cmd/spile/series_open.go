@@ -212,13 +212,19 @@ func (a *artifact) options() *series.Options {
 	return &series.Options{Region: &region, Generation: &generation}
 }
 
-// artifactsBelow lists the folders of artifacts below a folder, in the order of their names.
+// artifactsBelow lists the folders of artifacts below a folder, in the order of their names. Folders whose names begin with a dot,
+// as those of artifacts that are being written, are left out.
 func artifactsBelow(root string) (dirs []string) {
-	filepath.WalkDir(root+string(filepath.Separator), func(path string, d fs.DirEntry, err error) error { // which follows a link
-		if err == nil && d.Name() == series.ManifestName && !d.IsDir() {
+	top := root + string(filepath.Separator) // which follows a link
+	filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil: // what cannot be read holds none
+		case d.IsDir() && path != top && strings.HasPrefix(d.Name(), "."):
+			return filepath.SkipDir
+		case d.Name() == series.ManifestName && !d.IsDir():
 			dirs = append(dirs, filepath.Dir(path))
 		}
-		return nil // what cannot be read holds none
+		return nil
 	})
 	return dirs
 }

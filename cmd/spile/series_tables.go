@@ -57,6 +57,11 @@ func (in *seriesInput) writeTables(out io.Writer) error {
 	for name, id := range in.tables {
 		names[id] = name
 	}
+	return writeTableNames(out, names)
+}
+
+// writeTableNames writes the names of tables, as --tables reads them.
+func writeTableNames(out io.Writer, names map[uint32]string) error {
 	w := csv.NewWriter(out)
 	w.Write([]string{"table_id", "name"})
 	for _, id := range slices.Sorted(maps.Keys(names)) {

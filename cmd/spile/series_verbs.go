@@ -23,7 +23,7 @@ info, ls, get, cat, du and verify read them as they read documents.`,
 			return usagef("series wants a verb; spile series -h lists them")
 		},
 	}
-	for _, verb := range []func(*env) *cobra.Command{newSeriesBuild, newSeriesSelect, newSeriesLabels, newSeriesValues, newSeriesMerge, newSeriesExport, newSeriesCompare, newSeriesAnalyze} {
+	for _, verb := range []func(*env) *cobra.Command{newSeriesBuild, newSeriesSelect, newSeriesLabels, newSeriesValues, newSeriesMerge, newSeriesExport, newSeriesCompare, newSeriesAnalyze, newSeriesRedact} {
 		sub := verb(e)
 		sub.DisableFlagsInUseLine = true
 		completeChoices(sub)
