@@ -179,3 +179,31 @@ func ExampleOpenRaw() {
 	fmt.Println(v, err)
 	// Output: 3 <nil>
 }
+
+// Many values are read together, with few requests.
+func ExampleReader_FindAll() {
+	ctx := context.Background()
+	file, err := msglc.Dumps(map[string]any{"runs": []any{"first", "second", "third"}}, nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	r, err := msglc.Open(ctx, source.Memory("runs.msg", file), nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer r.Close()
+	paths := []msglc.Path{msglc.SplitPath("runs/2"), msglc.SplitPath("runs/7"), msglc.SplitPath("runs/0")}
+	for n, err := range r.FindAll(ctx, paths) {
+		if err != nil {
+			fmt.Println(err)
+			continue
+		}
+		fmt.Println(n.Value(ctx))
+	}
+	// Output:
+	// third <nil>
+	// msglc: runs.msg: runs/7: index 7 in a list of 3
+	// first <nil>
+}

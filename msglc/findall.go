@@ -316,7 +316,8 @@ func fetchScattered(ctx context.Context, obj source.Object, ranges []source.Rang
 				buf = make([]byte, req.Len())
 			}
 			p := buf[:req.Len()]
-			if err := obj.ReadAt(ctx, p, req.Start); err != nil {
+			// What comes next is known, so nothing is to be read ahead.
+			if err := obj.ReadAt(source.UpTo(ctx, req.End), p, req.Start); err != nil {
 				cancel(err)
 				return
 			}

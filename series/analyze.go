@@ -390,7 +390,7 @@ func (s *tagScan) block(ctx context.Context, b blockAt) error {
 			continue
 		}
 		if !c.known() {
-			return b.at(failed(fault.UnsupportedCodec, 40, "stored in the encoding %d and the compression %d, which are not known", c.Encoding, c.Compression), c)
+			return b.located(failed(fault.UnsupportedCodec, 40, "stored in the encoding %d and the compression %d, which are not known", c.Encoding, c.Compression), c)
 		}
 		s.window = append(s.window, scanned{b, c})
 		s.ranges = append(s.ranges, source.Range{Start: int64(c.Offset), End: int64(c.end())})
@@ -417,7 +417,7 @@ func (s *tagScan) flush(ctx context.Context) error {
 			err = s.take(l.b, l.c, v.(*dict))
 		}
 		if err != nil {
-			return l.b.at(err, l.c)
+			return l.b.located(err, l.c)
 		}
 	}
 	s.window, s.ranges, s.size = s.window[:0], s.ranges[:0], 0

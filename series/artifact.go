@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"path/filepath"
 	"sync"
 
@@ -24,6 +25,10 @@ type Options struct {
 	// Cache is shared by artifacts that are open at the same time, in place of a cache for each. What it remembers of an
 	// artifact that was closed makes room for what comes later.
 	Cache *Cache
+	// MaxDecoded bounds what a query holds at a time of pages and columns in decoded form, in bytes, approximately: fewer
+	// blocks are decoded at once, and one block, or page, that takes more is [fault.Limit] before memory is taken for it. 0:
+	// DefaultMaxDecoded, negative: no bound but those of the format. [Query.Memory] bounds a query below that.
+	MaxDecoded int64
 }
 
 // Opener opens an object of an artifact by its name: ManifestName, or a PartName.
@@ -44,7 +49,9 @@ type Artifact struct {
 	cache    *Cache // nil: nothing is remembered
 	cacheID  uint64 // of the artifact in it
 	tags     []Tag
+	index    *tagIndex // of them
 	parts    []*part
+	most     int64 // bytes that are held decoded at a time
 }
 
 // Open reads the manifest of an artifact. Parts are opened when a query comes to them; Close closes them.
@@ -61,8 +68,8 @@ func Open(ctx context.Context, open Opener, o *Options) (*Artifact, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &Artifact{manifest: m, name: obj.Name(), open: open, tags: m.Tags}
-	a.setCache(o)
+	a := &Artifact{manifest: m, name: obj.Name(), open: open, tags: m.Tags, index: newTagIndex(m.Tags)}
+	a.setOptions(o)
 	for i := range m.Files {
 		a.parts = append(a.parts, newPart(a, uint32(i), &m.Files[i]))
 	}
@@ -101,15 +108,15 @@ func OpenPart(ctx context.Context, obj source.Object, o *Options) (*Artifact, er
 	if o == nil {
 		o = &Options{}
 	}
-	a := &Artifact{name: obj.Name()}
+	a := &Artifact{name: obj.Name(), index: &tagIndex{byName: make(map[string]int), grows: true}}
 	a.open = func(context.Context, string) (source.Object, error) { return obj, nil }
-	a.setCache(o)
+	a.setOptions(o)
 	p := newPart(a, 0, nil)
 	a.parts = []*part{p}
 	if err := p.ready(ctx); err != nil {
 		return nil, err
 	}
-	seen := make(map[string]bool)
+	held := int64(0)
 	for i := range p.leaves {
 		blocks, err := p.leaf(ctx, i)
 		if err != nil {
@@ -117,17 +124,27 @@ func OpenPart(ctx context.Context, obj source.Object, o *Options) (*Artifact, er
 		}
 		for _, b := range blocks {
 			for _, c := range b.columns[2:] {
-				if !seen[c.name] {
-					seen[c.name] = true
-					a.tags = append(a.tags, Tag{Name: c.name})
+				if c.tag < len(a.tags) {
+					continue
+				}
+				a.tags = append(a.tags, Tag{Name: c.name})
+				if held += int64(len(c.name)) + valueSize; held > a.most {
+					return nil, fault.New(fault.Limit, "series", "memory of %d bytes: more than %d tags", a.most, len(a.tags)).In(a.name)
 				}
 			}
 		}
 	}
+	a.index.grows = false
 	return a, nil
 }
 
-func (a *Artifact) setCache(o *Options) {
+func (a *Artifact) setOptions(o *Options) {
+	switch a.most = o.MaxDecoded; {
+	case a.most == 0:
+		a.most = DefaultMaxDecoded
+	case a.most < 0:
+		a.most = math.MaxInt64
+	}
 	switch {
 	case o.Cache != nil:
 		a.cache = o.Cache
@@ -172,7 +189,7 @@ type part struct {
 	obj    source.Object
 	frame  *frame
 	leaves []pageRef
-	tail   []byte // the end of the part, as far as it was read when it was opened
+	tail   []byte // the end of the part, as far as it was read when it was opened; all of a short one
 	tailAt uint64
 	mu     sync.Mutex // over obj, for close
 }
@@ -221,7 +238,12 @@ func (p *part) openFrame(ctx context.Context) error {
 		return corrupt(16, "has %d bytes, the least is %d", size, minPartSize)
 	}
 	p.tailAt = size - min(size, tailSize)
-	got, err := source.Fetch(source.ForDirectory(ctx), p.obj, []source.Range{{Start: 0, End: headerSize}, {Start: int64(p.tailAt), End: int64(size)}})
+	ends := []source.Range{{Start: 0, End: headerSize}, {Start: int64(p.tailAt), End: int64(size)}}
+	if len(source.Plan(ends, p.obj.Cost())) == 1 { // what lies between comes as well, and is kept
+		p.tailAt = 0
+		ends[1].Start = 0
+	}
+	got, err := source.Fetch(source.ForDirectory(ctx), p.obj, ends)
 	if err != nil {
 		return err
 	}
@@ -252,6 +274,9 @@ func (p *part) close() error {
 
 // page reads and decodes a page.
 func (p *part) page(ctx context.Context, ref pageRef) ([]byte, error) {
+	if holds := pageSize * int64(ref.Decoded); holds > p.a.most {
+		return nil, fault.New(fault.Limit, "series", "memory of %d bytes: a page takes about %d", p.a.most, holds).At(int64(ref.Offset))
+	}
 	stored, err := p.stored(source.ForDirectory(ctx), ref.payloadRef)
 	if err != nil {
 		return nil, err
@@ -259,13 +284,19 @@ func (p *part) page(ctx context.Context, ref pageRef) ([]byte, error) {
 	return ref.decode(stored)
 }
 
-// stored reads the stored bytes of a payload.
+// pageSize is how many times its decoded bytes a page takes in memory, at most: a block with two columns has a descriptor of
+// 148 bytes, and is twice as long in memory.
+const pageSize = 4
+
+// stored reads the stored bytes of a payload, but for those that were read when the part was opened.
 func (p *part) stored(ctx context.Context, ref payloadRef) ([]byte, error) {
 	if ref.Offset >= p.tailAt {
 		return p.tail[ref.Offset-p.tailAt:][:ref.Stored:ref.Stored], nil
 	}
 	b := make([]byte, ref.Stored)
-	return b, p.obj.ReadAt(ctx, b, int64(ref.Offset))
+	n := min(uint64(len(b)), p.tailAt-ref.Offset)
+	copy(b[n:], p.tail)
+	return b, p.obj.ReadAt(ctx, b[:n], int64(ref.Offset))
 }
 
 // leaf reads the i-th leaf.
@@ -281,7 +312,7 @@ func (p *part) leaf(ctx context.Context, i int) ([]block, error) {
 	if err != nil {
 		return nil, fault.Locate(err, p.obj.Name(), leafPlace(i), 0)
 	}
-	blocks, err := parseLeaf(page, p.frame, ref, p.a.tags, p.a.manifest != nil)
+	blocks, err := parseLeaf(page, p.frame, ref, p.a.index)
 	if err != nil {
 		if f, ok := errors.AsType[*fault.Error](err); ok && f.Where != "" { // a block of it
 			f.Where = leafPlace(i) + ", " + f.Where
@@ -289,7 +320,7 @@ func (p *part) leaf(ctx context.Context, i int) ([]block, error) {
 		return nil, fault.Locate(err, p.obj.Name(), leafPlace(i), 0)
 	}
 	if c := p.a.cache; c != nil {
-		c.put(key, blocks, int64(len(page))+int64(len(blocks))*64)
+		c.put(key, blocks, (pageSize-1)*int64(len(page)))
 	}
 	return blocks, nil
 }

@@ -156,8 +156,8 @@ func FuzzPages(f *testing.F) {
 		if len(page) >= pagePrefix+28 {
 			ref.First = parseID(page[pagePrefix:])
 		}
-		for _, hasManifest := range []bool{true, false} {
-			blocks, err := parseLeaf(page, fr, ref, tags, hasManifest)
+		for _, index := range []*tagIndex{newTagIndex(tags), nil, {byName: make(map[string]int), grows: true}} {
+			blocks, err := parseLeaf(page, fr, ref, index)
 			if Check(err) == 60 { // the last block is not known before the page is read
 				continue
 			}

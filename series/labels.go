@@ -19,14 +19,18 @@ func (a *Artifact) LabelNames(ctx context.Context, q *Query) ([]string, error) {
 	}
 	// Which tags a block has a value of, its descriptor says, when all of its series are selected.
 	missing := func(s *selection) (tags []int) {
-		for tag := range a.tags {
-			if c := s.column(tag); !found[tag] && c != nil && c.hasStats && (q.Mode == Native || c.max != "") {
-				tags = append(tags, tag)
+		for i := 2; i < len(s.columns); i++ {
+			if c := s.at(i); !found[c.tag] && c.hasStats && (q.Mode == Native || c.max != "") {
+				tags = append(tags, c.tag)
 			}
 		}
 		return tags
 	}
-	for s, err := range p.selections(ctx, wanted{}) {
+	all := make([]int, len(a.tags))
+	for tag := range all {
+		all[tag] = tag
+	}
+	for s, err := range p.selections(ctx, wanted{later: all}) {
 		if err != nil {
 			return nil, err
 		}
@@ -73,16 +77,13 @@ func (a *Artifact) LabelValues(ctx context.Context, name string, q *Query) ([]st
 		if _, ok := found[v]; ok {
 			return nil
 		}
-		if q.Memory > 0 { // the value alone, which does not keep the text of a dictionary
-			v = strings.Clone(v)
-		}
-		found[v] = struct{}{}
-		if held += int64(len(v)) + valueSize; q.Memory > 0 && held > q.Memory {
-			return fault.New(fault.Limit, "series", "memory of %d bytes: more than %d values of the label %q", q.Memory, len(found), name).In(a.name)
+		found[strings.Clone(v)] = struct{}{} // the value alone, which does not keep the text of a dictionary
+		if held += int64(len(v)) + valueSize; held > p.memory {
+			return fault.New(fault.Limit, "series", "memory of %d bytes: more than %d values of the label %q", p.memory, len(found), name).In(a.name)
 		}
 		return nil
 	}
-	for s, err := range p.selections(ctx, wanted{}) {
+	for s, err := range p.selections(ctx, wanted{later: []int{tag}}) {
 		if err != nil {
 			return nil, err
 		}
@@ -139,16 +140,15 @@ func (a *Artifact) Tables(ctx context.Context, q *Query) ([]uint32, error) {
 
 // valuesOf reads the values of a tag that the selected rows of a block have.
 func (p *plan) valuesOf(ctx context.Context, s *selection, tag int) ([]string, error) {
-	if max, c := p.q.Memory, s.column(tag); max > 0 && c.holds(s.block) > max {
-		return nil, s.at(fault.New(fault.Limit, "series", "memory of %d bytes: the column takes about %d", max, c.holds(s.block)), c)
-	}
-	got, err := load(ctx, []blockAt{s.blockAt}, wanted{tags: []int{tag}}, newStore(s.part))
-	if err != nil {
-		return nil, err
-	}
-	d := got[0].tags[tag]
+	d := s.tags[tag] // when a matcher has read it
 	if d == nil {
-		return nil, nil
+		got, err := load(ctx, []blockAt{s.blockAt}, wanted{tags: []int{tag}}, s.bytes)
+		if err != nil {
+			return nil, err
+		}
+		if d = got[0].tags[tag]; d == nil {
+			return nil, nil
+		}
 	}
 	used := make([]bool, len(d.values))
 	if s.count == int(s.series) {

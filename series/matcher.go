@@ -1,10 +1,14 @@
 package series
 
 import (
+	"context"
+	"errors"
+	"io"
 	"regexp"
 	"regexp/syntax"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/spilehq/spile/fault"
 )
@@ -48,19 +52,85 @@ type Matcher struct {
 }
 
 // NewMatcher returns a matcher. A value of Regexp and NotRegexp is an RE2 pattern that must match the whole label; a dot
-// matches every character. One that does not compile is [fault.Invalid].
+// matches every character. One that does not compile, or has more than MaxPatternSteps, is [fault.Invalid].
 func NewMatcher(op Op, name, value string) (*Matcher, error) {
 	if name == "" {
 		return nil, fault.New(fault.Invalid, "series", "a matcher without a name")
 	}
 	m := &Matcher{Op: op, Name: name, Value: value}
 	if op == Regexp || op == NotRegexp {
+		if n := PatternSteps(value); n > MaxPatternSteps {
+			return nil, fault.New(fault.Invalid, "series", "the pattern of the label %q takes about %d steps, at most %d", short(name), n, MaxPatternSteps)
+		}
 		var err error
 		if m.pattern, err = newPattern(value); err != nil {
-			return nil, fault.New(fault.Invalid, "series", "the pattern %q of the label %q", value, name).Because(err)
+			return nil, fault.New(fault.Invalid, "series", "the pattern %q of the label %q", short(value), short(name)).Because(errors.New(short(err.Error())))
 		}
 	}
 	return m, nil
+}
+
+// MaxPatternSteps bounds the program of a pattern, see [PatternSteps]. It has room for an alternative of 20,000 names.
+const MaxPatternSteps = 1 << 20
+
+// PatternSteps is about how many instructions the program has that a pattern compiles to, which its text may not show:
+// repetitions multiply what they repeat. It compiles nothing; a pattern that does not compile has the length of its text.
+func PatternSteps(text string) int64 {
+	tree, err := syntax.Parse(text, syntax.Perl)
+	if err != nil {
+		return int64(len(text))
+	}
+	return steps(tree)
+}
+
+func steps(re *syntax.Regexp) int64 {
+	n := int64(1)
+	for _, sub := range re.Sub {
+		n += steps(sub)
+	}
+	switch re.Op {
+	case syntax.OpLiteral:
+		return n + int64(len(re.Rune))
+	case syntax.OpCharClass:
+		return n + int64(len(re.Rune)/2)
+	case syntax.OpRepeat:
+		return min(1<<40, 1+(n-1)*int64(max(re.Max, re.Min+1)))
+	}
+	return min(1<<40, n)
+}
+
+// costly is how many steps a match may take that nobody waits for the end of; it takes a second or less.
+const costly = 1 << 26
+
+// matchesWithin is Matches that ends with a context, if that may take long. What it returns counts unless the context has ended.
+func (m *Matcher) matchesWithin(ctx context.Context, value string) bool {
+	if m.cost(value) < costly {
+		return m.Matches(value)
+	}
+	return m.pattern.re.MatchReader(&contextReader{ctx, value}) == (m.Op == Regexp)
+}
+
+// cost is how many steps a match takes at most.
+func (m *Matcher) cost(value string) int64 {
+	if m.pattern == nil || m.pattern.kind != patternRegexp {
+		return 1
+	}
+	return min(1<<40, (int64(len(value))+1)*min(1<<20, m.pattern.steps))
+}
+
+// contextReader gives the characters of a text, until a context ends.
+type contextReader struct {
+	ctx  context.Context
+	text string
+}
+
+func (r *contextReader) ReadRune() (rune, int, error) {
+	if r.text == "" || r.ctx.Err() != nil {
+		return 0, 0, io.EOF
+	}
+	c, n := utf8.DecodeRuneInString(r.text)
+	r.text = r.text[n:]
+	return c, n, nil
 }
 
 // String is the matcher as a selector writes it.
@@ -111,6 +181,9 @@ func (m *Matcher) values(min, max string) some {
 	if m.Op >= IsNull {
 		return matchAll // of what is not null; the caller treats the rest
 	}
+	if min == max && m.cost(min) >= costly {
+		return matchSome // it is run where it can be ended
+	}
 	if min == max {
 		if m.Matches(min) {
 			return matchAll
@@ -147,6 +220,7 @@ type pattern struct {
 	text string   // of prefix, suffix, contains
 	// prefix is what every match starts with.
 	prefix string
+	steps  int64 // of the program, about
 }
 
 type patternKind uint8
@@ -173,7 +247,7 @@ func newPattern(text string) (*pattern, error) {
 		}
 		return nil, err
 	}
-	p := &pattern{re: re, kind: patternRegexp}
+	p := &pattern{re: re, kind: patternRegexp, steps: PatternSteps(text)}
 	tree, err := syntax.Parse("(?s:"+text+")", syntax.Perl)
 	if err != nil {
 		return p, nil // runs all the same

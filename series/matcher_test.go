@@ -1,6 +1,7 @@
 package series
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -72,5 +73,46 @@ func TestPatternKinds(t *testing.T) {
 	}
 	if _, err := NewMatcher(Regexp, "l", "(?s:a)|(b"); !errors.Is(err, fault.Invalid) {
 		t.Error(err)
+	}
+}
+
+// A pattern that takes long ends with its context, on one long value as on many.
+func TestMatchEnds(t *testing.T) {
+	m, err := NewMatcher(Regexp, "host", "(?:[ab]*c?){300}(?:[ab]*d?){300}x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	long := strings.Repeat("ab", 2<<20)
+	if m.cost(long) < costly || m.values(long, long) != matchSome {
+		t.Fatalf("it costs %d", m.cost(long))
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	m.matchesWithin(ctx, long) // which returns
+	values := make([]string, 1<<20)
+	for i := range values {
+		values[i] = long[:100]
+	}
+	explain := &MatcherExplain{}
+	s := &selection{rows: rows{blockAt: blockAt{block: &block{}, part: &part{a: &Artifact{name: "artifact"}}}, tags: map[int]*dict{0: {values: values}}}}
+	if err := s.match(ctx, planned{m, 0, explain}, Prom); !errors.Is(err, context.Canceled) {
+		t.Errorf("many values: %v", err)
+	}
+	// With time, a long value gives what a short one does.
+	short, err := NewMatcher(NotRegexp, "host", "(?:[ab]*c?){200}x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.Repeat("ab", 50_000)
+	if short.cost(text) < costly {
+		t.Fatalf("it costs %d", short.cost(text))
+	}
+	for _, end := range []string{"x"} {
+		if got, want := short.matchesWithin(context.Background(), text+end), end == ""; got != want {
+			t.Errorf("%q behind it: %t", end, got)
+		}
+	}
+	if _, err := NewMatcher(Regexp, "host", "(?:"+strings.Repeat("abcdefghij", 200)+"){600}"); !errors.Is(err, fault.Invalid) {
+		t.Errorf("too long: %v", err)
 	}
 }

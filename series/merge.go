@@ -180,6 +180,7 @@ func (m *Merger) Select(ctx context.Context, q *Query) iter.Seq2[Record, error] 
 			// Empty labels are left out behind the merge: null and the empty string may not be mixed up in it.
 			sub := *q
 			sub.Limit, sub.Explain = 0, nil
+			sub.ahead = max(1, windowDecoded/int64(len(m.inputs)))
 			if q.Memory > 0 {
 				sub.Memory = max(1, q.Memory/int64(len(m.inputs)))
 			}

@@ -1,8 +1,11 @@
 package series
 
 import (
+	"cmp"
 	"encoding/binary"
+	"iter"
 	"slices"
+	"sort"
 	"unicode/utf8"
 
 	"github.com/spilehq/spile/fault"
@@ -18,7 +21,7 @@ const (
 type column struct {
 	payloadRef
 	name     string
-	tag      int // index in the tags of the manifest, -1 for the two columns that are always there
+	tag      int // index in the tags of the artifact, -1 for the two columns that are always there
 	nulls    uint32
 	hasStats bool
 	min, max string // least and greatest value, when hasStats
@@ -29,8 +32,9 @@ type block struct {
 	Range          // both of one table
 	series  uint32 // how many
 	columns []column
-	index   int   // in its leaf
-	offset  int64 // of the descriptor in the decoded page
+	byTag   []int32 // columns in the order of their tags, where they do not stand in it: without a manifest
+	index   int     // in its leaf
+	offset  int64   // of the descriptor in the decoded page
 }
 
 // pageKind reads the prefix of a page and makes checks 44 to 46. inner says that the page must be internal.
@@ -147,8 +151,24 @@ func (r *pageReader) text(check int, what string) string {
 	return string(p)
 }
 
-// parseLeaf reads a leaf page and makes checks 44 to 46, 49, 50 and 54 to 69. tags are those of the manifest, nil without one.
-func parseLeaf(p []byte, f *frame, ref pageRef, tags []Tag, hasManifest bool) ([]block, error) {
+// tagIndex finds tags by their names.
+type tagIndex struct {
+	byName  map[string]int
+	ordered bool // they are those of a manifest, and blocks store them in its order
+	grows   bool // what is met is added
+}
+
+func newTagIndex(tags []Tag) *tagIndex {
+	x := &tagIndex{byName: make(map[string]int, len(tags)), ordered: true}
+	for i, t := range tags {
+		x.byName[t.Name] = i
+	}
+	return x
+}
+
+// parseLeaf reads a leaf page and makes checks 44 to 46, 49, 50 and 54 to 69. tags is nil where there is no manifest and
+// nobody asks for columns.
+func parseLeaf(p []byte, f *frame, ref pageRef, tags *tagIndex) ([]block, error) {
 	count, err := pageKind(p, false)
 	if err != nil {
 		return nil, err
@@ -158,15 +178,11 @@ func parseLeaf(p []byte, f *frame, ref pageRef, tags []Tag, hasManifest bool) ([
 	}
 	r := &pageReader{p: p, pos: pagePrefix}
 	blocks := make([]block, count)
-	known := make(map[string]int, len(tags))
-	for i, t := range tags {
-		known[t.Name] = i
-	}
 	chunksEnd := uint64(headerSize)
 	for i := range blocks {
 		b := &blocks[i]
 		b.index, b.offset = i, int64(r.pos)
-		if err := b.parse(r, f, known, hasManifest, &chunksEnd); err != nil {
+		if err := b.parse(r, f, tags, &chunksEnd); err != nil {
 			return nil, fault.Locate(err, "", blockPlace(i), 0)
 		}
 		if i > 0 && !blocks[i-1].Last.Less(b.First) {
@@ -182,7 +198,11 @@ func parseLeaf(p []byte, f *frame, ref pageRef, tags []Tag, hasManifest bool) ([
 	return blocks, nil
 }
 
-func (b *block) parse(r *pageReader, f *frame, known map[string]int, hasManifest bool, chunksEnd *uint64) error {
+func (b *block) parse(r *pageReader, f *frame, tags *tagIndex, chunksEnd *uint64) error {
+	hasManifest, known := tags != nil && tags.ordered, 0
+	if hasManifest {
+		known = len(tags.byName)
+	}
 	table, first, last := r.u32(), r.u64(), r.u64()
 	b.Range = Range{ID{table, first}, ID{table, last}}
 	b.series = r.u32()
@@ -199,22 +219,68 @@ func (b *block) parse(r *pageReader, f *frame, known map[string]int, hasManifest
 		return failed(fault.Limit, 56, "the block has %d series, at most %d", b.series, MaxBlockSeries)
 	case uint64(b.series)-1 > last-first || b.series == 1 && first != last:
 		return corrupt(57, "the block has %d series from TSID %d to %d", b.series, first, last)
-	case columns < 2 || hasManifest && uint64(columns) > 2+uint64(len(known)) || int64(columns) > int64(len(r.p)-r.pos)/minColumn:
-		return corrupt(58, "the block has %d columns, the artifact %d tags, and %d bytes are left in the page", columns, len(known), len(r.p)-r.pos)
+	case columns < 2 || hasManifest && uint64(columns) > 2+uint64(known) || int64(columns) > int64(len(r.p)-r.pos)/minColumn:
+		return corrupt(58, "the block has %d columns, the artifact %d tags, and %d bytes are left in the page", columns, known, len(r.p)-r.pos)
 	}
 	b.columns = make([]column, columns)
 	before := -1 // the tag of the last column
-	names := make(map[string]bool)
+	var names map[string]bool
+	if !hasManifest {
+		names = make(map[string]bool)
+	}
 	for i := range b.columns {
 		c := &b.columns[i]
-		if err := b.parseColumn(r, c, i, f, known, hasManifest, &before, names, chunksEnd); err != nil {
+		if err := b.parseColumn(r, c, i, f, tags, &before, names, chunksEnd); err != nil {
 			return err
 		}
+	}
+	if byTag := func(x, y column) int { return cmp.Compare(x.tag, y.tag) }; !slices.IsSortedFunc(b.columns, byTag) {
+		b.byTag = make([]int32, columns)
+		for i := range b.byTag {
+			b.byTag[i] = int32(i)
+		}
+		slices.SortFunc(b.byTag, func(x, y int32) int { return byTag(b.columns[x], b.columns[y]) })
 	}
 	return nil
 }
 
-func (b *block) parseColumn(r *pageReader, c *column, i int, f *frame, known map[string]int, hasManifest bool, before *int, names map[string]bool, chunksEnd *uint64) (err error) {
+// at is the i-th column in the order of tags, behind the two that are always there.
+func (b *block) at(i int) *column {
+	if b.byTag != nil {
+		i = int(b.byTag[i])
+	}
+	return &b.columns[i]
+}
+
+// column finds a stored tag of a block, nil when there is none.
+func (b *block) column(tag int) *column {
+	if i := sort.Search(len(b.columns), func(i int) bool { return b.at(i).tag >= tag }); i < len(b.columns) && b.at(i).tag == tag {
+		return b.at(i)
+	}
+	return nil
+}
+
+// among gives the stored tags of a block that are among some, which are in order.
+func (b *block) among(tags []int) iter.Seq[*column] {
+	return func(yield func(*column) bool) {
+		if len(tags) < 8 {
+			for _, tag := range tags {
+				if c := b.column(tag); c != nil && !yield(c) {
+					return
+				}
+			}
+			return
+		}
+		for i := 2; i < len(b.columns); i++ {
+			c := b.at(i)
+			if _, ok := slices.BinarySearch(tags, c.tag); ok && !yield(c) {
+				return
+			}
+		}
+	}
+}
+
+func (b *block) parseColumn(r *pageReader, c *column, i int, f *frame, tags *tagIndex, before *int, names map[string]bool, chunksEnd *uint64) (err error) {
 	c.name = r.text(61, "the name of a column")
 	if r.err != nil {
 		return r.err
@@ -225,8 +291,8 @@ func (b *block) parseColumn(r *pageReader, c *column, i int, f *frame, known map
 	case i < 2 && c.name != want[i]:
 		return at(corrupt(62, "column %d is %q, not %s", i, c.name, want[i]))
 	case i < 2:
-	case hasManifest:
-		tag, ok := known[c.name]
+	case names == nil:
+		tag, ok := tags.byName[c.name]
 		if !ok || tag <= *before {
 			return at(corrupt(63, "the column is no tag of the manifest, or not in its order"))
 		}
@@ -236,6 +302,18 @@ func (b *block) parseColumn(r *pageReader, c *column, i int, f *frame, known map
 			return at(corrupt(63, "the column has a reserved name, or that of another column"))
 		}
 		names[c.name] = true
+		if tags == nil {
+			break
+		}
+		tag, ok := tags.byName[c.name]
+		switch {
+		case !ok && !tags.grows:
+			return at(corrupt(63, "the column was not there when the part was opened"))
+		case !ok:
+			tag = len(tags.byName)
+			tags.byName[c.name] = tag
+		}
+		c.tag = tag
 	}
 	ref := r.take(payloadSize)
 	c.nulls = r.u32()

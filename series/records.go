@@ -67,9 +67,10 @@ func (r *rows) cut(in Range) (from, to int) {
 // record is row k.
 func (r *rows) record(k int) Record {
 	rec := Record{ID: ID{r.First.Table, r.tsids[k]}, RowCount: r.counts[k], Labels: make([]Label, 0, len(r.tags))}
-	for tag := range r.part.a.tags {
-		if d := r.tags[tag]; d != nil && d.codes[k] != 0 {
-			rec.Labels = append(rec.Labels, Label{r.part.a.tags[tag].Name, d.values[d.codes[k]]})
+	for i := 2; i < len(r.columns); i++ {
+		c := r.at(i)
+		if d := r.tags[c.tag]; d != nil && d.codes[k] != 0 {
+			rec.Labels = append(rec.Labels, Label{r.part.a.tags[c.tag].Name, d.values[d.codes[k]]})
 		}
 	}
 	return rec
@@ -79,39 +80,55 @@ func (r *rows) record(k int) Record {
 func (a *Artifact) windows(ctx context.Context, r Range, w wanted) iter.Seq2[[]rows, error] {
 	return func(yield func([]rows, error) bool) {
 		var window []blockAt
-		size := uint64(0)
+		size, held := int64(0), int64(0)
 		flush := func() bool {
 			if len(window) == 0 {
 				return true
 			}
 			got, err := load(ctx, window, w, newStore(window[0].part))
-			window, size = window[:0], 0
+			window, size, held = window[:0], 0, 0
 			return yield(got, err) && err == nil
 		}
-		for b, err := range a.blocks(ctx, r) {
+		for b, err := range a.blocks(ctx, []Range{r}) {
 			if err != nil {
 				if flush() {
 					yield(nil, err)
 				}
 				return
 			}
-			if len(window) > 0 && (window[0].part != b.part || size > windowBytes) && !flush() {
+			holds := b.holds(w, nil)
+			if holds > a.most {
+				if flush() {
+					yield(nil, b.tooLarge(a.most, holds, nil))
+				}
 				return
 			}
-			window = append(window, b)
-			for i := range b.columns {
-				size += uint64(b.columns[i].Stored)
+			full := size > windowBytes || held+holds > min(a.most, windowDecoded)
+			if len(window) > 0 && (window[0].part != b.part || full) && !flush() {
+				return
 			}
+			before := uint64(0)
+			if n := len(window); n > 0 {
+				before = window[n-1].end()
+			}
+			window = append(window, b)
+			size += b.reads(before)
+			held += holds
 		}
 		flush()
 	}
 }
 
-// blocks gives the blocks that meet a range, in order. It opens parts and reads leaves as it comes to them.
-func (a *Artifact) blocks(ctx context.Context, r Range) iter.Seq2[blockAt, error] {
+// blocks gives the blocks that meet one of some ranges, which are in order and apart, each once, in order. It opens parts and
+// reads leaves as it comes to them.
+func (a *Artifact) blocks(ctx context.Context, ranges []Range) iter.Seq2[blockAt, error] {
+	meets := func(r Range) bool {
+		i := sort.Search(len(ranges), func(i int) bool { return !ranges[i].Last.Less(r.First) })
+		return i < len(ranges) && ranges[i].meets(r)
+	}
 	return func(yield func(blockAt, error) bool) {
 		for _, p := range a.parts {
-			if p.file != nil && !r.meets(Range{p.file.First, p.file.Last}) {
+			if p.file != nil && !meets(Range{p.file.First, p.file.Last}) {
 				continue
 			}
 			if err := p.ready(ctx); err != nil {
@@ -119,7 +136,7 @@ func (a *Artifact) blocks(ctx context.Context, r Range) iter.Seq2[blockAt, error
 				return
 			}
 			for i, leaf := range p.leaves {
-				if !r.meets(leaf.Range) {
+				if !meets(leaf.Range) {
 					continue
 				}
 				blocks, err := p.leaf(ctx, i)
@@ -128,7 +145,7 @@ func (a *Artifact) blocks(ctx context.Context, r Range) iter.Seq2[blockAt, error
 					return
 				}
 				for k := range blocks {
-					if r.meets(blocks[k].Range) && !yield(blockAt{&blocks[k], p, i}, nil) {
+					if meets(blocks[k].Range) && !yield(blockAt{&blocks[k], p, i}, nil) {
 						return
 					}
 				}
@@ -182,6 +199,9 @@ func (a *Artifact) Lookup(ctx context.Context, id ID) (Record, error) {
 	together := int64(b.columns[len(b.columns)-1].end()-b.columns[0].Offset) <= p.obj.Cost().Gap
 	if together {
 		first.counts, first.tags = rest.counts, rest.tags
+	}
+	if holds := b.holds(rest, nil); holds > a.most {
+		return Record{}, b.tooLarge(a.most, holds, nil)
 	}
 	bytes := newStore(p)
 	found, err := load(ctx, []blockAt{b}, first, bytes)

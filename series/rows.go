@@ -25,18 +25,8 @@ type rows struct {
 // wanted says which columns of a block are read.
 type wanted struct {
 	tsids, counts bool
-	tags          []int // indexes of tags in the artifact
-}
-
-// column finds a stored tag of a block.
-func (b *blockAt) column(tag int) *column {
-	name := b.part.a.tags[tag].Name
-	for i := 2; i < len(b.columns); i++ {
-		if c := &b.columns[i]; c.name == name {
-			return c
-		}
-	}
-	return nil
+	tags          []int // indexes of tags in the artifact, in order
+	later         []int // tags, in order, that may be read behind that, for which those that matchers have read are kept
 }
 
 // load reads and decodes columns of some blocks of one part, in one plan.
@@ -51,17 +41,15 @@ func load(ctx context.Context, blocks []blockAt, w wanted, bytes *store) ([]rows
 		if w.counts {
 			list = append(list, loading{&out[i], &b.columns[1], tagCount})
 		}
-		for _, tag := range w.tags {
-			if c := b.column(tag); c != nil {
-				list = append(list, loading{&out[i], c, tag})
-			}
+		for c := range b.among(w.tags) {
+			list = append(list, loading{&out[i], c, c.tag})
 		}
 	}
 	return out, loadAll(ctx, list, bytes)
 }
 
-// at gives an error the place of a column.
-func (b *blockAt) at(err error, c *column) error {
+// located gives an error the place of a column.
+func (b *blockAt) located(err error, c *column) error {
 	return fault.Locate(err, b.part.obj.Name(), fmt.Sprintf("%s, column %s", b.part.place(b.leaf, b.block), c.name), 0)
 }
 

@@ -22,11 +22,13 @@ type Query struct {
 	Limit    int64    // of records; 0: none. [Explain.Truncated] tells that there are more
 	// IgnoreUnknown leaves matchers out whose label is no tag of the artifact, which gives candidates: a superset.
 	IgnoreUnknown bool
-	// Memory bounds what the query holds at a time of columns and of the values that it gives, in bytes, approximately; 0:
-	// no bound. Fewer blocks are decoded at once then, and one block that is too large is [fault.Limit].
+	// Memory bounds what the query holds at a time of columns and of the values that it gives, in bytes, approximately; 0, or
+	// more than that: [Options.MaxDecoded]. Fewer blocks are decoded at once then, and one block that is too large is [fault.Limit].
 	Memory int64
 	// Explain, when set, is filled while the query runs.
 	Explain *Explain
+
+	ahead int64 // of queries that run beside others; 0: windowDecoded
 }
 
 // Explain says what a query did.
@@ -97,7 +99,9 @@ type plan struct {
 	nothing  bool // a matcher on an unknown label selects nothing
 	columns  []int
 	tables   []uint32 // sorted
-	ranges   []Range
+	ranges   []Range  // in order, apart
+	memory   int64    // that is held at a time
+	ahead    int64    // of that, in blocks that are read together
 }
 
 type planned struct {
@@ -107,11 +111,14 @@ type planned struct {
 }
 
 func (a *Artifact) plan(q *Query) (*plan, error) {
-	p := &plan{a: a, q: q}
-	byName := make(map[string]int, len(a.tags))
-	for i, t := range a.tags {
-		byName[t.Name] = i
+	p := &plan{a: a, q: q, memory: a.most, ahead: windowDecoded}
+	if q.Memory > 0 {
+		p.memory = min(p.memory, q.Memory)
 	}
+	if q.ahead > 0 {
+		p.ahead = q.ahead
+	}
+	byName := a.index.byName
 	if q.Explain != nil {
 		*q.Explain = Explain{Matchers: make([]MatcherExplain, len(q.Matchers))}
 	}
@@ -137,11 +144,12 @@ func (a *Artifact) plan(q *Query) (*plan, error) {
 		}
 	}
 	for _, name := range q.Columns {
-		if tag, ok := byName[name]; ok && !slices.Contains(p.columns, tag) {
+		if tag, ok := byName[name]; ok {
 			p.columns = append(p.columns, tag)
 		}
 	}
 	slices.Sort(p.columns)
+	p.columns = slices.Compact(p.columns)
 	in := everything
 	if q.Range != nil {
 		in = *q.Range
@@ -171,6 +179,7 @@ func (a *Artifact) plan(q *Query) (*plan, error) {
 // selection is a block with the rows that match.
 type selection struct {
 	rows
+	bytes *store // of the part, with what was read for the block
 	in    Range
 	alive []uint64 // a bit for each row; nil: all of those in the range
 	count int      // of them, once the range is cut
@@ -302,8 +311,7 @@ func (p *plan) selections(ctx context.Context, w wanted) iter.Seq2[*selection, e
 			e = &Explain{}
 		}
 		var window []*selection
-		var size uint64
-		var held int64
+		var size, held int64
 		var bytes *store
 		flush := func() bool {
 			if len(window) == 0 {
@@ -322,78 +330,71 @@ func (p *plan) selections(ctx context.Context, w wanted) iter.Seq2[*selection, e
 				yield(nil, err)
 				return false
 			}
-			bytes.drop(int64(done[len(done)-1].columns[0].Offset))
 			for _, s := range done {
-				if s.count > 0 && !yield(s, nil) {
+				if s.bytes = bytes; s.count > 0 && !yield(s, nil) {
 					return false
 				}
 			}
+			bytes.drop(int64(done[len(done)-1].columns[0].Offset)) // now that nobody reads more of these blocks
 			return true
 		}
-		for _, r := range p.ranges {
-			for b, err := range p.a.blocks(ctx, r) {
-				if err != nil {
-					if flush() {
-						yield(nil, err)
-					}
-					return
+		in := p.ranges
+		for b, err := range p.a.blocks(ctx, p.ranges) {
+			if err != nil {
+				if flush() {
+					yield(nil, err)
 				}
-				e.Blocks++
-				e.Series += int64(b.series)
-				s := &selection{rows: rows{blockAt: b, tags: make(map[int]*dict)}, in: r, to: int(b.series)}
-				if p.skips(s) {
-					e.Skipped++
-					continue
-				}
-				holds := int64(0)
-				if max := p.q.Memory; max > 0 {
-					if holds = p.holds(s, w); holds > max {
-						if flush() {
-							yield(nil, fault.New(fault.Limit, "series", "memory of %d bytes: a block takes about %d", max, holds).On(b.part.place(b.leaf, b.block)).In(b.part.obj.Name()))
-						}
-						return
-					}
-				}
-				full := len(window) == windowBlocks || size > windowBytes || holds > 0 && held+holds > p.q.Memory
-				if len(window) > 0 && (window[0].part != b.part || full) && !flush() {
-					return
-				}
-				window = append(window, s)
-				held += holds
-				for i := range b.columns {
-					size += uint64(b.columns[i].Stored)
-				}
+				return
 			}
+			if err := ctx.Err(); err != nil { // many blocks may be skipped, each by a pattern that takes its time
+				yield(nil, fault.New(nil, "series", "").In(p.a.name).Because(err))
+				return
+			}
+			e.Blocks++
+			e.Series += int64(b.series)
+			for in[0].Last.Less(b.First) { // of ranges that are many, each is of one table, as the block is
+				in = in[1:]
+			}
+			s := &selection{rows: rows{blockAt: b, tags: make(map[int]*dict)}, in: in[0], to: int(b.series)}
+			if p.skips(s) {
+				e.Skipped++
+				continue
+			}
+			holds := p.holds(s, w)
+			if holds > p.memory {
+				if flush() {
+					yield(nil, b.tooLarge(p.memory, holds, nil))
+				}
+				return
+			}
+			full := len(window) == windowBlocks || size > windowBytes || held+holds > min(p.memory, p.ahead)
+			if len(window) > 0 && (window[0].part != b.part || full) && !flush() {
+				return
+			}
+			before := uint64(0)
+			if n := len(window); n > 0 {
+				before = window[n-1].end()
+			}
+			window = append(window, s)
+			held += holds
+			size += b.reads(before)
 		}
 		flush()
 	}
 }
 
-// holds is what a block takes in memory while it is evaluated, approximately: its stored bytes and what becomes of the
-// columns that may be read.
+// holds is what a block takes in memory while it is evaluated, approximately.
 func (p *plan) holds(s *selection, w wanted) int64 {
-	n := int64(16 * s.series) // TSIDs and numbers of rows
-	for i := range s.columns {
-		n += int64(s.columns[i].Stored)
-	}
-	for _, tag := range w.tags {
-		n += s.column(tag).holds(s.block)
-	}
+	n := s.blockAt.holds(w, w.later)
 	for _, m := range p.matchers {
-		if !slices.Contains(w.tags, m.tag) {
-			n += s.column(m.tag).holds(s.block)
+		if _, ok := slices.BinarySearch(w.tags, m.tag); ok {
+			continue
+		}
+		if c := s.column(m.tag); c != nil {
+			n += c.holds(s.block) + c.decoding()
 		}
 	}
 	return n
-}
-
-// holds is what a tag of a block takes when it is decoded, approximately: the text, a string for each value, whose length
-// takes 8 bytes of the text, and the codes.
-func (c *column) holds(b *block) int64 {
-	if c == nil {
-		return 0
-	}
-	return 3*int64(c.Decoded) + 4*int64(b.series)
 }
 
 // skips reports whether statistics say that no row of a block matches.
@@ -453,7 +454,9 @@ func (p *plan) evaluate(ctx context.Context, window []*selection, bytes *store, 
 		}
 		for i, s := range window {
 			if round < len(todo[i]) && (s.alive == nil || !isZero(s.alive)) {
-				s.match(todo[i][round], p.q.Mode)
+				if err := s.match(ctx, todo[i][round], p.q.Mode); err != nil {
+					return err
+				}
 			}
 		}
 	}
@@ -470,9 +473,9 @@ func (p *plan) evaluate(ctx context.Context, window []*selection, bytes *store, 
 		if w.counts {
 			load = append(load, loading{&s.rows, &s.columns[1], tagCount})
 		}
-		for _, tag := range w.tags {
-			if c := s.column(tag); c != nil && s.tags[tag] == nil {
-				load = append(load, loading{&s.rows, c, tag})
+		for c := range s.among(w.tags) {
+			if s.tags[c.tag] == nil {
+				load = append(load, loading{&s.rows, c, c.tag})
 			}
 		}
 	}
@@ -483,7 +486,8 @@ func (p *plan) evaluate(ctx context.Context, window []*selection, bytes *store, 
 		s.cutAlive()
 		// Tags that were read for a matcher alone are no label of the record.
 		for tag := range s.tags {
-			if !slices.Contains(w.tags, tag) {
+			_, printed := slices.BinarySearch(w.tags, tag)
+			if _, later := slices.BinarySearch(w.later, tag); !printed && !later {
 				delete(s.tags, tag)
 			}
 		}
@@ -501,12 +505,19 @@ func isZero(words []uint64) bool {
 }
 
 // match takes the rows out that a matcher does not select. It is run once for each value of the dictionary.
-func (s *selection) match(m planned, mode Mode) {
+func (s *selection) match(ctx context.Context, m planned, mode Mode) error {
 	d := s.tags[m.tag]
 	hit := make([]bool, len(d.values))
 	hit[0] = m.matchesNull(mode)
+	spent := int64(0)
 	for i, v := range d.values[1:] {
-		hit[i+1] = m.Matches(v)
+		hit[i+1] = m.matchesWithin(ctx, v)
+		if spent += m.cost(v); spent >= costly {
+			spent = 0
+			if err := ctx.Err(); err != nil {
+				return fault.New(nil, "series", "").In(s.part.a.name).Because(err)
+			}
+		}
 	}
 	m.explain.Evaluations += int64(len(d.values) - 1)
 	if s.alive == nil {
@@ -516,7 +527,7 @@ func (s *selection) match(m planned, mode Mode) {
 				s.alive[k>>6] |= 1 << (k & 63)
 			}
 		}
-		return
+		return nil
 	}
 	for w, word := range s.alive {
 		for rest := word; rest != 0; rest &= rest - 1 {
@@ -527,6 +538,7 @@ func (s *selection) match(m planned, mode Mode) {
 		}
 		s.alive[w] = word
 	}
+	return nil
 }
 
 // cutAlive cuts the rows to the range, and counts them.
@@ -577,7 +589,7 @@ func loadAll(ctx context.Context, list []loading, bytes *store) error {
 			continue
 		}
 		if !l.c.known() {
-			return l.row.at(failed(fault.UnsupportedCodec, 40, "stored in the encoding %d and the compression %d, which are not known", l.c.Encoding, l.c.Compression), l.c)
+			return l.row.located(failed(fault.UnsupportedCodec, 40, "stored in the encoding %d and the compression %d, which are not known", l.c.Encoding, l.c.Compression), l.c)
 		}
 		missing = append(missing, l)
 		ranges = append(ranges, source.Range{Start: int64(l.c.Offset), End: int64(l.c.end())})
@@ -591,7 +603,7 @@ func loadAll(ctx context.Context, list []loading, bytes *store) error {
 	for i, l := range missing {
 		v, size, err := l.row.decode(l.c, bytes.get(ranges[i]))
 		if err != nil {
-			return l.row.at(err, l.c)
+			return l.row.located(err, l.c)
 		}
 		l.row.set(l.tag, v)
 		if c := l.row.part.a.cache; c != nil {

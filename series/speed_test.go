@@ -163,7 +163,7 @@ func BenchmarkMatcher(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				s := &selection{rows: rows{tags: map[int]*dict{0: d}}}
-				s.match(planned{m, 0, &MatcherExplain{}}, Prom)
+				s.match(context.Background(), planned{m, 0, &MatcherExplain{}}, Prom)
 			}
 		})
 	}

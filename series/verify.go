@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 
@@ -49,7 +50,7 @@ func Verify(ctx context.Context, open Opener, o *VerifyOptions, report func(Find
 		return v.found(err)
 	}
 	v.manifest(obj.Name(), m)
-	a := &Artifact{manifest: m, name: obj.Name(), open: open, tags: m.Tags}
+	a := &Artifact{manifest: m, name: obj.Name(), open: open, tags: m.Tags, index: newTagIndex(m.Tags), most: math.MaxInt64} // of pages and chunks there is one at a time
 	defer a.Close()
 	for i := range m.Files {
 		p := newPart(a, uint32(i), &m.Files[i])
@@ -67,7 +68,7 @@ func VerifyPart(ctx context.Context, obj source.Object, o *VerifyOptions, report
 	if o != nil {
 		v.opts = *o
 	}
-	a := &Artifact{name: obj.Name(), open: func(context.Context, string) (source.Object, error) { return obj, nil }}
+	a := &Artifact{name: obj.Name(), most: math.MaxInt64, open: func(context.Context, string) (source.Object, error) { return obj, nil }}
 	return v.part(newPart(a, 0, nil))
 }
 
@@ -260,17 +261,17 @@ func (v *verifier) block(b blockAt) error {
 		c := &b.columns[i]
 		stored, err := b.part.stored(v.ctx, c.payloadRef)
 		if err != nil {
-			return b.at(err, c)
+			return b.located(err, c)
 		}
 		if !c.known() {
 			if err := c.checkSum(stored); err != nil {
-				if err := v.found(b.at(err, c)); err != nil {
+				if err := v.found(b.located(err, c)); err != nil {
 					return err
 				}
 				continue
 			}
 			f := failed(fault.UnsupportedCodec, 40, "not decodable, the encoding %d and the compression %d are not known", c.Encoding, c.Compression).At(int64(c.Offset))
-			f, _ = errors.AsType[*fault.Error](b.at(f, c))
+			f, _ = errors.AsType[*fault.Error](b.located(f, c))
 			v.report(Finding{Err: f, Check: 40, Undecodable: true})
 			continue
 		}
@@ -283,7 +284,7 @@ func (v *verifier) block(b blockAt) error {
 			}
 		}
 		if err != nil {
-			if err := v.found(b.at(err, c)); err != nil {
+			if err := v.found(b.located(err, c)); err != nil {
 				return err
 			}
 			continue
@@ -292,7 +293,7 @@ func (v *verifier) block(b blockAt) error {
 		v.payload(b.part, where, c.payloadRef)
 		if d, ok := decoded.(*dict); ok {
 			if err := d.lint(c); err != nil {
-				if err := v.found(b.at(err, c)); err != nil {
+				if err := v.found(b.located(err, c)); err != nil {
 					return err
 				}
 			}

@@ -106,16 +106,25 @@ func (a *ahead) follow(ctx context.Context, off, n int64) []piecePart {
 	return partsOf(r.pieces, off, n)
 }
 
-// row finds the row that a read continues, and makes it the last one.
+// row finds the row that a read continues, and makes it the last one: the one that has asked for its bytes, or else the one
+// that ended closest before it.
 func (a *ahead) row(off int64) *row {
+	found := -1
 	for i, r := range a.rows {
-		known := len(r.pieces) > 0 && off >= r.pieces[0].Start && off < r.pieces[len(r.pieces)-1].End
-		if known || off >= r.next && off-r.next <= a.cost.Gap {
-			a.rows = append(append(a.rows[:i], a.rows[i+1:]...), r)
-			return r
+		if len(r.pieces) > 0 && off >= r.pieces[0].Start && off < r.pieces[len(r.pieces)-1].End {
+			found = i
+			break
+		}
+		if off >= r.next && off-r.next <= a.cost.Gap && (found < 0 || r.next >= a.rows[found].next) {
+			found = i
 		}
 	}
-	return nil
+	if found < 0 {
+		return nil
+	}
+	r := a.rows[found]
+	a.rows = append(append(a.rows[:found], a.rows[found+1:]...), r)
+	return r
 }
 
 // ask starts the pieces that are due, from off on where there are none, and none behind last.

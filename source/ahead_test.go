@@ -217,3 +217,57 @@ type costly struct {
 }
 
 func (c *costly) Cost() source.Cost { return source.Cost{Gap: c.gap, Parallel: 4} }
+
+// What is read to an end is not followed by requests for what is behind it, also through a section.
+func TestReadAheadUpTo(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	data := content(16 << 20)
+	f := &far{Object: source.Memory("x", data), gap: 1 << 16}
+	obj := source.ReadAhead(f, 32<<20)
+	defer obj.Close()
+	part := must(source.Section(obj, 1<<20, 15<<20))
+	got, err := io.ReadAll(source.NewReader(t.Context(), part, 1<<20, 6<<20, 0))
+	if err != nil || !bytes.Equal(got, data[2<<20:8<<20]) {
+		t.Fatalf("%d bytes, %v", len(got), err)
+	}
+	end := int64(2 << 20)
+	for _, r := range f.requests() {
+		if r.Start != end || r.End > 8<<20 {
+			t.Fatalf("request %v behind %d", r, end)
+		}
+		end = r.End
+	}
+	// An end in front of what is wanted ends nothing.
+	p := make([]byte, 100_000)
+	for at := int64(0); at < 3_000_000; at += int64(len(p)) {
+		if err := obj.ReadAt(source.UpTo(t.Context(), 1000), p, at); err != nil || !bytes.Equal(p, data[at:at+int64(len(p))]) {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A row that has passed where another read has ended goes on as it was.
+func TestReadAheadRowsMeet(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	data := content(16 << 20)
+	f := &far{Object: source.Memory("x", data), gap: 1 << 20}
+	obj := source.ReadAhead(f, 32<<20)
+	defer obj.Close()
+	if err := obj.ReadAt(t.Context(), make([]byte, 900<<10), 64<<10); err != nil { // a look at the first bytes
+		t.Fatal(err)
+	}
+	p := make([]byte, 65_500)
+	end := int64(0)
+	for ; end+int64(len(p)) <= int64(len(data)); end += int64(len(p)) {
+		if err := obj.ReadAt(t.Context(), p, end); err != nil || !bytes.Equal(p, data[end:end+int64(len(p))]) {
+			t.Fatal(err)
+		}
+	}
+	total := int64(0)
+	for _, r := range f.requests() {
+		total += r.Len()
+	}
+	if total > int64(len(data))+1<<20 {
+		t.Errorf("%d bytes of %d: %v", total, len(data), f.requests())
+	}
+}

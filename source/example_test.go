@@ -224,3 +224,37 @@ func ExampleCreateTemporary() {
 	fmt.Printf("%s %v\n", p, err)
 	// Output: scratch <nil>
 }
+
+// An object over a network charges the meter itself: before each request, and again when more or less has come.
+func ExampleMeter_Charge() {
+	meter := source.Meter{MaxRequests: 2}
+	meter.Opened(1000)
+	for range 3 {
+		if err := meter.Charge(1, 100); err != nil {
+			fmt.Println(err)
+			break
+		}
+		meter.Correct(-40) // the connection broke
+	}
+	meter.Hit()
+	fmt.Printf("%+v\n", meter.Receipt())
+	// Output:
+	// source: budget of 2 requests: 2 used, the read adds 1
+	// {Size:1000 Requests:2 Bytes:120 CacheHits:1}
+}
+
+// Reads in a row are asked for before they are wanted. UpTo says where nothing more will be wanted.
+func ExampleReadAhead() {
+	words := source.ReadAhead(source.Memory("words", []byte("peg, cask, tap, and no more")), 1<<20)
+	defer words.Close()
+	ctx := source.UpTo(context.Background(), 14)
+	fmt.Println(string(must(io.ReadAll(source.NewReader(ctx, words, 0, 14, 4)))))
+	// Output: peg, cask, tap
+}
+
+// A read of what a file says of itself is told apart from one of its payload, for a cache that keeps it longer.
+func ExampleForDirectory() {
+	ctx := context.Background()
+	fmt.Println(source.IsDirectory(ctx), source.IsDirectory(source.ForDirectory(ctx)))
+	// Output: false true
+}

@@ -136,3 +136,65 @@ func TestMeterFetch(t *testing.T) {
 		t.Error("bytes beside an error")
 	}
 }
+
+// TestMeterCharges charges a meter as an object over a network does: before each request, and corrected behind it.
+func TestMeterCharges(t *testing.T) {
+	meter := source.Meter{MaxRequests: 3, MaxBytes: 100}
+	meter.Opened(40)
+	meter.Opened(2)
+	steps := []struct {
+		requests, bytes, correct int64
+		refused                  string
+		want                     source.Receipt
+	}{
+		{1, 60, 0, "", source.Receipt{Size: 42, Requests: 1, Bytes: 60}},
+		{1, 41, 0, "budget of 100 bytes: 60 used, the read adds 41", source.Receipt{Size: 42, Requests: 1, Bytes: 60}},
+		{1, 40, -30, "", source.Receipt{Size: 42, Requests: 2, Bytes: 70}}, // cut short
+		{0, 10, 25, "", source.Receipt{Size: 42, Requests: 2, Bytes: 105}}, // more has come than was asked for
+		{1, 1, 0, "budget of 100 bytes: 105 used, the read adds 1", source.Receipt{Size: 42, Requests: 2, Bytes: 105}},
+		{1, 0, 0, "budget of 100 bytes: 105 used, the read adds 0", source.Receipt{Size: 42, Requests: 2, Bytes: 105}},
+		{2, 0, 0, "budget of 3 requests: 2 used, the read adds 2", source.Receipt{Size: 42, Requests: 2, Bytes: 105}},
+	}
+	for i, s := range steps {
+		err := meter.Charge(s.requests, s.bytes)
+		if s.refused == "" {
+			if err != nil {
+				t.Fatalf("step %d: %v", i, err)
+			}
+			meter.Correct(s.correct)
+		} else {
+			wantFault(t, err, fault.Limit, s.refused)
+		}
+		if diff := cmp.Diff(s.want, meter.Receipt()); diff != "" {
+			t.Errorf("step %d: %s", i, diff)
+		}
+	}
+	meter.Hit()
+	meter.Hit()
+	if got := meter.Receipt(); got.CacheHits != 2 || got.Requests != 2 {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestMeterChargesAtOnce has many goroutines charge for the same budget: no more than it gets through, and none is lost.
+func TestMeterChargesAtOnce(t *testing.T) {
+	meter := source.Meter{MaxRequests: 500}
+	var granted atomic.Int64
+	var running sync.WaitGroup
+	for range 8 {
+		running.Go(func() {
+			for range 100 {
+				if meter.Charge(1, 7) == nil {
+					granted.Add(1)
+					meter.Correct(-3)
+				}
+				meter.Hit()
+			}
+		})
+	}
+	running.Wait()
+	want := source.Receipt{Requests: 500, Bytes: 2000, CacheHits: 800}
+	if got := meter.Receipt(); got != want || granted.Load() != 500 {
+		t.Errorf("%+v, %d granted, want %+v", got, granted.Load(), want)
+	}
+}

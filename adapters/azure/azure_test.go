@@ -85,6 +85,10 @@ func TestAzurite(t *testing.T) {
 		Store: store, Wrong: wrong, Prefix: "azblob://container/", Missing: "azblob://no-such-container/", Secrets: []string{key, wrongKey, "sig="},
 		Keys: []string{"keys/what?", "keys/#hash", "keys//double"}, Part: 1 << 20, Pages: 0,
 		NoSuffix: true, // nor has Azure
+		Proxy:    proxy, Makes: func(r *http.Request) bool {
+			comp := r.URL.Query().Get("comp")
+			return r.Method == "PUT" && (comp == "" || comp == "blocklist")
+		},
 		Leftovers: func() (left []string) {
 			pages := client.NewContainerClient("container").NewListBlobsFlatPager(&container.ListBlobsFlatOptions{
 				Include: container.ListBlobsInclude{UncommittedBlobs: true},

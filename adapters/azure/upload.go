@@ -8,6 +8,7 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
@@ -82,9 +83,17 @@ func (u *upload) committed(doing string, err error) error {
 }
 
 func (u *upload) Put(ctx context.Context, p []byte) error {
+	ctx, rec := store.Keep(ctx)
 	resp, err := u.client.Upload(ctx, streaming.NopCloser(bytes.NewReader(p)), &blockblob.UploadOptions{
 		AccessConditions: u.condition, TransactionalValidation: checksum(p),
 	})
+	if err != nil && rec.Lost { // the store may have made the blob before its answer was lost
+		sum := md5.Sum(p)
+		if is, bad := u.client.GetProperties(ctx, nil); bad == nil && bytes.Equal(is.ContentMD5, sum[:]) {
+			u.made = is.ETag
+			return nil
+		}
+	}
 	if err != nil {
 		return u.committed("write the blob", err)
 	}
@@ -146,7 +155,16 @@ func (u *upload) Complete(ctx context.Context, parts int) error {
 	for i := range blocks {
 		blocks[i] = u.block(i)
 	}
+	ctx, rec := store.Keep(ctx)
 	resp, err := u.client.CommitBlockList(ctx, blocks, &blockblob.CommitBlockListOptions{AccessConditions: u.condition})
+	if err != nil && rec.Lost {
+		// As above. Nobody else has blocks of these names.
+		is, bad := u.client.GetBlockList(ctx, blockblob.BlockListTypeCommitted, nil)
+		if bad == nil && slices.EqualFunc(is.CommittedBlocks, blocks, func(b *blockblob.Block, name string) bool { return b.Name != nil && *b.Name == name }) {
+			u.made = is.ETag
+			return nil
+		}
+	}
 	if err != nil {
 		return u.committed("complete the upload", err)
 	}

@@ -62,7 +62,11 @@ func TestFakeGCSServer(t *testing.T) {
 	suite := &storesuite.Suite{
 		Store: store, Prefix: "gs://bucket/", Missing: "gs://no-such-bucket/", Keys: []string{"keys/what?", "keys/#hash", "keys//double", "keys/a#1b"},
 		Part: 1 << 20, MemoryPart: 8 << 20, // it goes over all that it has with every part
-		Pages:  2100,
+		Pages: 2100,
+		Proxy: proxy,
+		Makes: func(r *http.Request) bool {
+			return r.URL.Query().Get("uploadType") == "media" || r.Method == "PUT" && !strings.HasSuffix(r.Header.Get("Content-Range"), "/*")
+		},
 		NoRace: true, // it joins objects against the condition
 	}
 	suite.Leftovers = func() (left []string) {

@@ -25,6 +25,7 @@ type answer struct {
 	header  http.Header
 	body    []byte
 	message string
+	lost    bool // the same request was sent before, and got no answer
 }
 
 // A request that failed in passing is sent again, six times in all, after pauses from 0.2 s to some 3 s.
@@ -69,10 +70,10 @@ func (s *Store) send(ctx context.Context, r request) (answer, time.Duration, err
 	defer resp.Body.Close()
 	if resp.StatusCode >= 300 {
 		said := rec.Answer()
-		return answer{resp.StatusCode, resp.Header, rec.Failure.Bytes(), s.explained(resp.StatusCode, said.Message)}, said.RetryAfter, nil
+		return answer{resp.StatusCode, resp.Header, rec.Failure.Bytes(), s.explained(resp.StatusCode, said.Message), false}, said.RetryAfter, nil
 	}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, answerMost))
-	return answer{resp.StatusCode, resp.Header, body, ""}, 0, err
+	return answer{resp.StatusCode, resp.Header, body, "", false}, 0, err
 }
 
 // failed gives the error of a request without an answer, and whether a further one would have none either.
@@ -84,8 +85,11 @@ func failed(ctx context.Context, name, doing string, err error) (stop bool, fail
 
 // try sends a request until it is answered, and not by a failure that may pass.
 func (s *Store) try(ctx context.Context, name, doing string, r request) (answer, error) {
+	lost := false
 	for try := 0; ; try++ {
 		a, asked, err := s.send(ctx, r)
+		a.lost = lost
+		lost = lost || err != nil
 		if err == nil && !passing(a.status) {
 			return a, nil
 		}

@@ -112,27 +112,50 @@ func (u *upload) put(ctx context.Context, made *piece, p []byte) error {
 
 // made looks at the answer to the request that has made an object: whether it was made, and of the bytes that were sent.
 func (u *upload) made(ctx context.Context, p *piece, doing string, a answer) error {
+	if a.lost && (a.status == 412 || a.status == 404 || a.status == 410) && u.find(ctx, p) {
+		return nil
+	}
 	if a.status == 412 && p.key == u.key {
 		return store.Exists(pkg, u.url)
 	}
 	if a.status >= 300 {
 		return store.Refused(pkg, u.url, doing, a.status, a.message)
 	}
-	var object struct {
-		Generation string
-		Size       int64 `json:",string"`
-		Crc32c     string
-	}
+	var object resource
 	if err := json.Unmarshal(a.body, &object); err != nil || object.Generation == "" {
 		return fault.New(fault.Corrupt, pkg, "the store has made an object without saying which").In(u.url)
 	}
 	p.generation = object.Generation
-	sum := base64.StdEncoding.EncodeToString(binary.BigEndian.AppendUint32(nil, p.sum))
+	sum := p.checksum()
 	if object.Size == p.length && object.Crc32c == sum {
 		return nil
 	}
 	u.remove(ctx, p)
 	return fault.New(fault.Corrupt, pkg, "sent %d bytes with the CRC32C %s, the store has %d with %s", p.length, sum, object.Size, object.Crc32c).In(u.url)
+}
+
+// resource is what the store says of an object.
+type resource struct {
+	Generation string
+	Size       int64 `json:",string"`
+	Crc32c     string
+}
+
+func (p *piece) checksum() string {
+	return base64.StdEncoding.EncodeToString(binary.BigEndian.AppendUint32(nil, p.sum))
+}
+
+// find looks for an object that the store has made, and whose answer was lost. Its bytes are those that were sent.
+func (u *upload) find(ctx context.Context, p *piece) bool {
+	a, err := u.store.try(ctx, u.url, "ask for the object", request{
+		method: http.MethodGet, url: u.store.address(objectPath(u.bucket, p.key), "fields", "generation,size,crc32c"),
+	})
+	var object resource
+	if err != nil || a.status != 200 || json.Unmarshal(a.body, &object) != nil || object.Size != p.length || object.Crc32c != p.checksum() {
+		return false
+	}
+	p.generation = object.Generation
+	return p.generation != ""
 }
 
 // Begin opens the session.
@@ -178,7 +201,7 @@ func (u *upload) chunk(ctx context.Context, b []byte, start int64, last bool) er
 	if last {
 		total = strconv.FormatInt(end, 10)
 	}
-	failures, ask := 0, false
+	failures, ask, lost := 0, false, false
 	for from := start; ; {
 		span := fmt.Sprintf("bytes %d-%d/%s", from, end-1, total)
 		body := b[from-start:]
@@ -191,8 +214,10 @@ func (u *upload) chunk(ctx context.Context, b []byte, start int64, last bool) er
 		a, asked, err := u.store.send(ctx, request{
 			method: http.MethodPut, url: u.session, header: http.Header{"Content-Type": {octets}, "Content-Range": {span}}, body: body,
 		})
+		a.lost = lost
 		switch {
 		case err != nil:
+			lost = last
 			// The text of the cause has no URL, which would be one that lets the object be written.
 			var stop bool
 			if stop, err = failed(ctx, u.url, doing, err); stop {

@@ -136,6 +136,10 @@ func (q *query) asked(artifacts ...*served) iter.Seq2[*series.Query, error] {
 			selectors = []*selector{{}}
 		}
 		for _, s := range selectors {
+			if err := q.ctx.Err(); err != nil {
+				yield(nil, err)
+				return
+			}
 			tables, err := q.tables(s, artifacts)
 			if err != nil {
 				yield(nil, err)
@@ -161,7 +165,11 @@ func (q *query) tables(s *selector, artifacts []*served) ([]uint32, error) {
 	}
 	tables := []uint32{}
 	if !s.takes("") {
+		n := 0
 		for id, name := range q.h.o.Names {
+			if n++; n%128 == 0 && q.ctx.Err() != nil {
+				return nil, q.ctx.Err()
+			}
 			if s.takes(name) {
 				tables = append(tables, id)
 			}
@@ -325,9 +333,10 @@ func (q *query) namesOf(r *region, a *served, ask *series.Query, found map[strin
 	if err != nil {
 		return err
 	}
-	for _, t := range a.Tags() {
-		if slices.Contains(names, t.Name) {
+	for _, t := range a.Tags() { // in whose order the names are
+		if len(names) > 0 && names[0] == t.Name {
 			found[r.name(t)] = struct{}{}
+			names = names[1:]
 		}
 	}
 	if _, ok := found[promql.MetricName]; ok || len(q.h.o.Names) == 0 {

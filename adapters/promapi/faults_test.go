@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -345,4 +346,47 @@ func TestManyClients(t *testing.T) {
 		})
 	}
 	work.Wait()
+}
+
+// A request cannot have more selectors, or patterns of more steps, than there is memory and time for; and no more requests wait
+// than there is memory for.
+func TestHostileRequests(t *testing.T) {
+	h := handler(t, nil, many(100, 10))
+	big := `{host=~"` + strings.Repeat("(?:abcdefghijklmnop){1000}", 5) + `"}`
+	for _, tt := range []struct {
+		name string
+		form url.Values
+		code int
+		text string
+	}{
+		{"selectors", match(slices.Repeat([]string{`{host="a"}`}, maxSelectors+1)...), 400, "selectors, at most 1000"},
+		{"as many as can be", match(slices.Repeat([]string{`{host="a"}`}, maxSelectors)...), 200, `"success"`},
+		{"patterns", match(slices.Repeat([]string{big}, 10)...), 400, "steps"},
+		{"one pattern", match(big), 200, `"success"`},
+		{"a bomb", match(`{host=~"` + strings.Repeat("(?:abcdefghijklmnop){1000}", 1000) + `"}`), 400, "parse error"},
+		{"nesting", match(`{host=~"` + strings.Repeat("(", 100_000) + `"}`), 400, "error parsing regexp"},
+		{"a form that is too long", match(strings.Repeat(" ", maxForm)), 400, "too large"},
+	} {
+		code, body := ask(h, http.MethodPost, "/api/v1/series", tt.form)
+		if code != tt.code || !strings.Contains(body, tt.text) || len(body) > 10_000 {
+			t.Errorf("%s: %d %.300s", tt.name, code, body)
+		}
+	}
+	h.pending.Store(int64(h.o.Concurrent + maxWaiting))
+	if code, body := ask(h, http.MethodPost, "/api/v1/series", match(`{host="a"}`)); code != 503 || !strings.Contains(body, "wait") {
+		t.Errorf("one more: %d %s", code, body)
+	}
+	h.pending.Store(0)
+	if code, body := ask(h, http.MethodPost, "/api/v1/series", match(`{host="a"}`)); code != 200 || h.pending.Load() != 0 {
+		t.Errorf("after that: %d %s, %d", code, body, h.pending.Load())
+	}
+}
+
+// A pattern that takes long ends with the time of the request.
+func TestSlowPattern(t *testing.T) {
+	h := handler(t, &Options{Timeout: 50 * time.Millisecond}, many(20_000, 300))
+	code, body := ask(h, http.MethodPost, "/api/v1/series", match(`{host=~"(?:[^x]*c?){900}(?:[^y]*d?){900}(?:.*e?){900}z"}`))
+	if code != 503 || !strings.Contains(body, "took longer") {
+		t.Errorf("%d %.300s", code, body)
+	}
 }

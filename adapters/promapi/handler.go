@@ -60,6 +60,7 @@ type Handler struct {
 	artifacts []*served // by region, start of the bucket, generation
 	parts     map[string]*served
 	slots     chan struct{}
+	pending   atomic.Int64  // requests with a turn, or that wait for one
 	grace     time.Duration // how much longer than a request may take its answer may be sent: enough for an error
 	mux       *http.ServeMux
 	metrics   *metrics
@@ -228,6 +229,9 @@ func (w *watched) Write(p []byte) (int, error) {
 // ServeHTTP implements [http.Handler].
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) { h.mux.ServeHTTP(w, r) }
 
+// maxWaiting is how many requests wait for their turn, each of which may have parameters of a MiB.
+const maxWaiting = 256
+
 // errTimeout is why a request ends that took too long.
 var errTimeout = errors.New("timeout")
 
@@ -237,6 +241,13 @@ func (h *Handler) answering(answer func(*query, *answer) error) func(*watched, *
 	return func(w *watched, r *http.Request) {
 		ctx, cancel := context.WithTimeoutCause(r.Context(), h.o.Timeout, errTimeout)
 		defer cancel()
+		if n := h.pending.Add(1); n > int64(h.o.Concurrent+maxWaiting) {
+			h.pending.Add(-1)
+			w.Header().Set("Retry-After", "1")
+			writeError(w, failed(timeout, "%d requests are answered and %d wait, no more can", h.o.Concurrent, maxWaiting))
+			return
+		}
+		defer h.pending.Add(-1)
 		q, err := h.parse(w, r)
 		if err != nil {
 			writeError(w, err)
@@ -248,6 +259,10 @@ func (h *Handler) answering(answer func(*query, *answer) error) func(*watched, *
 			defer func() { <-h.slots }()
 		case <-ctx.Done():
 			writeError(w, h.classify(ctx, ctx.Err()))
+			return
+		}
+		if err := q.parseSelectors(r.Form["match[]"]); err != nil { // patterns take memory, so this has a turn as well
+			writeError(w, h.classify(ctx, err))
 			return
 		}
 		for {

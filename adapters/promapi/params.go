@@ -17,8 +17,15 @@ import (
 	"github.com/spilehq/spile/series"
 )
 
-// maxForm bounds the parameters of a request.
-const maxForm = 1 << 20
+const (
+	// maxForm bounds the parameters of a request.
+	maxForm = 1 << 20
+	// maxSelectors bounds the match[] of a request: each is a query.
+	maxSelectors = 1000
+	// maxSteps bounds the patterns of a request together, whose programs take up to 100 bytes a step: the names of 10,000
+	// hosts are half of it.
+	maxSteps = 1 << 18
+)
 
 // query is a question: its parameters, and what does not take part in the answer.
 type query struct {
@@ -89,13 +96,6 @@ func (h *Handler) parse(w http.ResponseWriter, r *http.Request) (*query, error) 
 			}
 		}
 	}
-	for _, text := range r.Form["match[]"] {
-		s, err := h.selector(text)
-		if err != nil {
-			return nil, invalid("match[]", err)
-		}
-		q.selectors = append(q.selectors, s)
-	}
 	for _, a := range h.artifacts {
 		if text := a.fault.Load(); text != nil {
 			q.excluded[a] = true
@@ -105,6 +105,28 @@ func (h *Handler) parse(w http.ResponseWriter, r *http.Request) (*query, error) 
 		}
 	}
 	return q, nil
+}
+
+// parseSelectors reads the match[] of a request.
+func (q *query) parseSelectors(texts []string) error {
+	if len(texts) > maxSelectors {
+		return invalid("match[]", fmt.Errorf("%d selectors, at most %d", len(texts), maxSelectors))
+	}
+	steps := int64(0)
+	for _, text := range texts {
+		if err := q.ctx.Err(); err != nil {
+			return err
+		}
+		if steps += promql.Steps(text); steps > maxSteps {
+			return invalid("match[]", fmt.Errorf("patterns of more than %d steps", maxSteps))
+		}
+		s, err := q.h.selector(text)
+		if err != nil {
+			return invalid("match[]", err)
+		}
+		q.selectors = append(q.selectors, s)
+	}
+	return nil
 }
 
 // The limits of times that the API knows, which stand for none.

@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/spilehq/spile/fault"
@@ -75,6 +77,43 @@ func TestVectors(t *testing.T) {
 	}
 	if n < 100 {
 		t.Errorf("%d selectors", n)
+	}
+}
+
+// Patterns are counted before they are compiled, wherever they stand in a selector.
+func TestSteps(t *testing.T) {
+	for _, tt := range []struct {
+		text        string
+		least, most int64
+	}{
+		{`up`, 0, 0},
+		{`{a="x{1000}"}`, 0, 0},
+		{`{a=~"x{1000}"}`, 1000, 3000},
+		{`{a=~"(?:abcdefghij){900}"}`, 9000, 12000},
+		{"{a!~ # a comment \" \n\t`(?:abcdefghij){900}`}", 9000, 12000},
+		{`{a="\"",b=~'(?:abcdefgh\'j){900}'}`, 9000, 12000},
+		{`{a=~"x{900}",a="y",b!~"x{900}"}`, 1800, 5000},
+		{`{"=~"="x{1000}"}`, 0, 0},
+	} {
+		if got := Steps(tt.text); got < tt.least || got > tt.most {
+			t.Errorf("%s: %d, want %d to %d", tt.text, got, tt.least, tt.most)
+		}
+	}
+	bomb := `{a=~"(?:` + strings.Repeat("abcdefghij", 200) + `){600}"}` // 1,200,000
+	_, err := ParseSelector(bomb)
+	if !errors.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "steps") || len(err.Error()) > 500 {
+		t.Errorf("%v", err)
+	}
+	_, err = ParseSelector(`{a=~"` + strings.Repeat("(", 5000) + `"}`)
+	if !errors.Is(err, fault.Invalid) || len(err.Error()) > 1000 {
+		t.Errorf("a message of %d bytes", len(err.Error()))
+	}
+	many := make([]string, 10_000)
+	for i := range many {
+		many[i] = fmt.Sprintf("host-%d", i)
+	}
+	if _, err := ParseSelector(`{a=~"` + strings.Join(many, "|") + `"}`); err != nil {
+		t.Errorf("many names: %v", err)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -43,6 +44,13 @@ func TestScripts(t *testing.T) {
 			server.Bend(bendByQuery)
 			env.Setenv("URL", server.URL)
 			env.Values["server"] = server
+			secure, certificate := rangetest.StartTLS()
+			env.Defer(secure.Close)
+			secure.Serve(env.WorkDir)
+			env.Setenv("SECURE", secure.URL)
+			if err := os.WriteFile(filepath.Join(env.WorkDir, "ca.pem"), certificate, 0o666); err != nil {
+				return err
+			}
 			env.Setenv("TMPDIR", filepath.Join(env.WorkDir, "tmp"))
 			return os.MkdirAll(filepath.Join(env.WorkDir, "tmp"), 0o777)
 		},
@@ -51,6 +59,8 @@ func TestScripts(t *testing.T) {
 			"names":  names,
 			"hex":    hexFile,
 			"served": served,
+			"prefix": prefix,
+			"runs":   runsFile,
 			"recount": func(ts *testscript.TestScript, _ bool, _ []string) { // forgets the requests that served would count
 				ts.Value("server").(*rangetest.Server).Reset()
 			},
@@ -83,6 +93,8 @@ func bendByQuery(a *rangetest.Answer) {
 	modes := map[string]func(*rangetest.Answer){
 		"whole": rangetest.Whole, "gzip": rangetest.Gzip, "shifted": rangetest.Shifted, "weak": rangetest.ETag(`W/"1"`), "unversioned": rangetest.ETag(""),
 		"changed": rangetest.From(2, rangetest.ETag(`"other"`)), "busy": rangetest.Only(1, rangetest.Status(503, "0")), "down": rangetest.Status(500, ""),
+		"replaced": rangetest.From(2, rangetest.Status(412, "")), "removed": rangetest.From(2, rangetest.Status(404, "")),
+		"later":     rangetest.From(5, rangetest.ETag(`"other"`)),
 		"forbidden": rangetest.Status(403, ""), "broken": rangetest.Only(1, rangetest.Cut(10)),
 	}
 	if bend := modes[a.Request.URL.Query().Get("mode")]; bend != nil {
@@ -115,6 +127,34 @@ func served(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	if len(requests) > want || !upTo && len(requests) != want {
 		ts.Fatalf("%q: %d requests, want %s", requests, len(requests), args[0])
+	}
+}
+
+// runs N FILE writes JSON text of some 100 bytes for each of N runs.
+func runsFile(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: runs N file")
+	}
+	n, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	out := []byte(`{"runs":[`)
+	for i := range n {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = fmt.Appendf(out, `{"id":%d,"text":"%s"}`, i, strings.Repeat(string(rune('a'+i%26)), 80))
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), append(out, "]}\n"...), 0o666))
+}
+
+// prefix FILE FILE demands that the first one is some of the beginning of the other one.
+func prefix(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: prefix file file")
+	}
+	part, all := ts.ReadFile(args[0]), ts.ReadFile(args[1])
+	if part == "" || part == all || !strings.HasPrefix(all, part) {
+		ts.Fatalf("%s, of %d bytes, is no beginning of %s, of %d", args[0], len(part), args[1], len(all))
 	}
 }
 

@@ -115,27 +115,39 @@ func openDocument(ctx context.Context, obj source.Object, e *env, f *sourceFlags
 			return d, nil
 		}
 	}
+	return d.openPlain(ctx, obj, e, f)
+}
+
+// openPlain opens a file that has neither a magic nor a sidecar. What is found in it is found by passes over it.
+func (d *document) openPlain(ctx context.Context, obj source.Object, e *env, f *sourceFlags) (_ *document, err error) {
+	plain := e.once(obj)
+	defer func() {
+		if err != nil {
+			forget(plain)
+		}
+	}()
 	if d.format == anyFormat {
-		if d.format, err = detectPlain(ctx, obj, int64(f.offset)); err != nil {
+		if d.format, err = detectPlain(ctx, plain, int64(f.offset)); err != nil {
 			return nil, err
 		}
 	}
 	if d.format == formatJSON && f.format == anyFormat && f.artifacts != nil && f.offset == 0 {
-		if yes, err := isManifest(ctx, obj); err != nil {
+		if yes, err := isManifest(ctx, plain); err != nil {
 			return nil, err
 		} else if yes {
+			forget(plain)
 			d.format = formatSeries
 			return d, d.openManifest(ctx, obj, e, f)
 		}
 	}
-	if obj, err = from(obj, f.offset); err != nil {
+	if plain, err = from(plain, f.offset); err != nil {
 		return nil, err
 	}
 	switch d.format {
 	case formatMsgpack, formatCBOR:
-		d.Reader, err = msglc.OpenRaw(ctx, e.once(obj), d.format.codec(), f.options())
+		d.Reader, err = msglc.OpenRaw(ctx, plain, d.format.codec(), f.options())
 	case formatJSON:
-		d.Reader, err = e.openJSON(ctx, obj, f)
+		d.Reader, err = e.openJSON(ctx, plain, f)
 	}
 	return d, err
 }

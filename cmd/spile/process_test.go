@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/spilehq/spile/internal/rangetest"
 )
 
 // A process is spile as a process of its own, for tests of what happens while it runs.
@@ -143,6 +145,36 @@ func TestInterrupted(t *testing.T) {
 			time.Sleep(100 * time.Millisecond) // until the pipe is full
 			p.interrupt(t, signal, t.TempDir())
 		})
+	}
+}
+
+// TestInterruptedReading interrupts a process that waits for an answer: of a server that is silent, of one that says that it
+// is to be left alone, and between the bytes of one.
+func TestInterruptedReading(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("no such signals")
+	}
+	data, err := os.ReadFile(bigDocument(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := rangetest.New(t)
+	url := server.Put("/big.msg", data)
+	for name, bend := range map[string]func(*rangetest.Answer){
+		"silent": rangetest.Hang, "busy": rangetest.Status(503, "50"), "slow": rangetest.Drip(time.Second),
+	} {
+		server.Reset()
+		server.Bend(rangetest.From(2, bend))
+		p := start(t, nil, "get", "--stats", url, "1700000")
+		for tries := 0; len(server.Requests()) < 2; tries++ {
+			if time.Sleep(10 * time.Millisecond); tries == 3000 {
+				t.Fatalf("%s: %q", name, server.Requests())
+			}
+		}
+		p.interrupt(t, os.Interrupt, t.TempDir())
+		if n := len(server.Requests()); n != 2 {
+			t.Errorf("%s: %d requests", name, n)
+		}
 	}
 }
 

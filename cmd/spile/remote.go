@@ -172,7 +172,8 @@ func folderURL(arg string) bool {
 // local copies an object of a store to a temporary file, for those who read it more than once. Another object is returned
 // as it is. After an error the object is closed.
 func local(ctx context.Context, obj source.Object) (source.Object, error) {
-	if _, ok := obj.(*atStore); !ok {
+	_, stored := obj.(*atStore)
+	if _, kept := obj.(*onceRead); !stored && !kept {
 		return obj, nil
 	}
 	copied, err := source.Spool(ctx, source.NewReader(ctx, obj, 0, obj.Size(), 0), obj.Name())
@@ -252,11 +253,21 @@ func (o *onceRead) ReadAt(ctx context.Context, p []byte, off int64) error {
 	return nil
 }
 
-func (o *onceRead) Close() error {
+// forget frees what is kept of an object that is read on by itself.
+func forget(obj source.Object) {
+	o, ok := obj.(*onceRead)
+	if !ok {
+		return
+	}
 	o.mu.Lock()
+	defer o.mu.Unlock()
 	if o.file != nil {
 		o.file.Close()
 	}
-	o.mu.Unlock()
+	o.file, o.have = nil, 0
+}
+
+func (o *onceRead) Close() error {
+	forget(o)
 	return o.Object.Close()
 }

@@ -79,7 +79,7 @@ func (x *seriesExport) run(ctx context.Context, dir string) error {
 			return usagef("%s ends with none of .parquet, .arrow, .csv and .jsonl; --to names the format", x.output)
 		}
 	}
-	q, err := x.query.query(x.match)
+	q, err := x.query.matching(x.flags, x.match)
 	if err != nil {
 		return err
 	}

@@ -42,6 +42,22 @@ func (f *selectFlags) add(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.ignoreUnknown, "ignore-unknown", false, "leave out matchers whose label the artifact does not have, for candidates")
 }
 
+// queryOf is query of a selector that was given, which is not empty: a variable of a script that is not set would select all.
+func (f *selectFlags) queryOf(what, selector string) (*series.Query, error) {
+	if strings.TrimSpace(selector) == "" {
+		return nil, usagef("%s is empty; '{}' is all", what)
+	}
+	return f.query(selector)
+}
+
+// matching is the query of --match, all series without it.
+func (f *selectFlags) matching(flags *pflag.FlagSet, match string) (*series.Query, error) {
+	if flags.Changed("match") {
+		return f.queryOf("--match", match)
+	}
+	return f.query("")
+}
+
 // query makes the query of a selector, "" for all.
 func (f *selectFlags) query(selector string) (*series.Query, error) {
 	if f.limit < 0 {
@@ -53,6 +69,13 @@ func (f *selectFlags) query(selector string) (*series.Query, error) {
 			return nil, usagef("--table %d, want a number of 32 bits", t)
 		}
 		q.Tables = append(q.Tables, uint32(t))
+	}
+	var byName map[uint32]string
+	if f.tableNames != "" { // whether or not there is a matcher for it, so that a mistake is seen
+		var err error
+		if byName, err = readTableNames(f.tableNames); err != nil {
+			return nil, err
+		}
 	}
 	if selector == "" {
 		return q, nil
@@ -68,10 +91,6 @@ func (f *selectFlags) query(selector string) (*series.Query, error) {
 	}
 	if f.tableNames == "" {
 		return nil, usagef("%s: metrics are tables, whose names stand in no artifact; --tables FILE gives them", names[0])
-	}
-	byName, err := readTableNames(f.tableNames)
-	if err != nil {
-		return nil, err
 	}
 	given := q.Tables
 	q.Tables = []uint32{}
@@ -190,9 +209,14 @@ series that several artifacts of a region have is printed once, as series merge 
 		Args:              arguments(2, 2),
 		ValidArgsFunction: completeFiles(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			q, err := f.query(args[1])
+			q, err := f.queryOf("SELECTOR", args[1])
 			if err != nil {
 				return err
+			}
+			for _, other := range []string{"columns", "limit"} {
+				if count && cmd.Flags().Changed(other) {
+					return usagef("--count prints one number, and --%s is of a list", other)
+				}
 			}
 			if cmd.Flags().Changed("columns") {
 				q.Columns = columns
@@ -273,7 +297,7 @@ those of the series that --match selects. Without --match no value is read.
 		Args:              arguments(1, 1),
 		ValidArgsFunction: completeFiles(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			q, err := f.query(match)
+			q, err := f.matching(cmd.Flags(), match)
 			if err != nil {
 				return err
 			}
@@ -313,7 +337,13 @@ printed with an escape; --json prints values exactly.
 		Args:              arguments(2, 2),
 		ValidArgsFunction: completeFiles(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			q, err := f.query(match)
+			switch args[1] {
+			case "":
+				return usagef("LABEL is empty")
+			case promql.MetricName:
+				return usagef("%s: metrics are tables, whose names stand in no artifact", args[1])
+			}
+			q, err := f.matching(cmd.Flags(), match)
 			if err != nil {
 				return err
 			}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"strings"
 	"time"
 
@@ -40,6 +41,7 @@ func (e *env) artifactTarget(ctx context.Context, output string, region uint64, 
 	t := &storeTarget{env: e, ctx: ctx, at: at, partBytes: partBytes,
 		dir: fmt.Sprintf("%s/%d/series/%s/", strings.TrimRight(output, "/"), region, generation)}
 	switch there, err := t.read(ctx, series.ManifestName, 1); {
+	case errors.Is(err, fs.ErrPermission): // who may write need not be allowed to read; nothing is replaced in any case
 	case err != nil:
 		return nil, err
 	case there != nil:

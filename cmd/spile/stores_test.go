@@ -404,16 +404,17 @@ func TestS3Series(t *testing.T) {
 		}
 	}
 
-	// All below a prefix, or those that a pattern matches.
+	// Those that a pattern matches are printed one by one; all below a prefix are answered from as one.
 	want := ""
 	for digit := 1; digit <= 2; digit++ {
 		want += fmt.Sprintf(`{"file":"s3://bucket/a/b/%s/","value":{"table_id":1025,"tsid":17,"row_count":1,"labels":{"host":"web-000007"}}}`+"\n", folderOf(digit))
 	}
-	for _, many := range []string{"s3://bucket/a/", "s3://bucket/a/b/", "s3://bucket/a/**/series/*/"} {
-		sameText(t, many, good(t, "series", "select", many, `{host="web-000007"}`), want)
+	sameText(t, "pattern", good(t, "series", "select", "s3://bucket/a/**/series/*/", `{host="web-000007"}`), want)
+	for _, many := range []string{"s3://bucket/a/", "s3://bucket/a/b/"} {
+		sameText(t, many, good(t, "series", "select", many, `{host="web-000007"}`), `{"table_id":1025,"tsid":17,"row_count":2,"labels":{"host":"web-000007"}}`+"\n")
+		sameText(t, many, good(t, "series", "select", many, "{}", "--count"), good(t, "series", "select", file("out"), "{}", "--count"))
 	}
-	sameText(t, "values", good(t, "series", "values", "s3://bucket/a/", "host", "--match", `{host="web-000007"}`),
-		fmt.Sprintf("==> s3://bucket/a/b/%s/ <==\nweb-000007\n\n==> s3://bucket/a/b/%s/ <==\nweb-000007\n", folderOf(1), folderOf(2)))
+	sameText(t, "values", good(t, "series", "values", "s3://bucket/a/", "host", "--match", `{host="web-000007"}`), "web-000007\n")
 	var reports []struct{ File string }
 	storetest.Must(t, json.Unmarshal([]byte(good(t, "verify", "--json", "s3://bucket/a/")), &reports))
 	if len(reports) != 2 || reports[0].File != one {
@@ -559,7 +560,7 @@ func testStore(t *testing.T, prefix string) {
 	good(t, build("series.jsonl")...)
 	sameText(t, "cat", good(t, "cat", prefix+"s/"+folderOf(1)+"/"), seriesLines(1000))
 	sameText(t, "select", good(t, "series", "select", prefix+"s/", `{host="web-000007"}`),
-		fmt.Sprintf(`{"file":"%ss/%s/","value":{"table_id":1025,"tsid":17,"row_count":1,"labels":{"host":"web-000007"}}}`+"\n", prefix, folderOf(1)))
+		`{"table_id":1025,"tsid":17,"row_count":1,"labels":{"host":"web-000007"}}`+"\n")
 	good(t, "verify", "--deep", prefix+"s/")
 	bad(t, statusFailed, "a generation is used once", build("series.jsonl")...)
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -200,10 +201,15 @@ func (e *env) printer(ctx context.Context, t *table, tag int32, out *jsonFlags, 
 			return nil, err
 		}
 	}
+	return e.printerOf(ctx, t, columns, out, losses), nil
+}
+
+// printerOf prepares to print columns.
+func (e *env) printerOf(ctx context.Context, t *table, columns []*tcb.Column, out *jsonFlags, losses *value.Losses) *printer {
 	return &printer{
 		e: e, ctx: ctx, columns: columns, pretty: out.Pretty,
 		rows: tcb.NewRows(columns, t.schema, &tcb.RowOptions{JSON: out.JSONOptions, Losses: losses, Labels: t.labels}),
-	}, nil
+	}
 }
 
 // tableCat prints the rows of a table, a line each.
@@ -228,20 +234,20 @@ func (e *env) tableCat(ctx context.Context, t *table, out *jsonFlags) error {
 // tableGet prints what the paths name, each as a line of JSON.
 func (e *env) tableGet(ctx context.Context, t *table, paths []string, out *jsonFlags) error {
 	var losses value.Losses
-	var whole *printer // of all columns, for more than one path
+	printers := e.printersOf(ctx, t, paths, out, &losses)
 	for _, path := range paths {
 		c, err := t.find(path)
 		if err != nil {
 			return err
 		}
-		p := whole
-		if p == nil || c.column != 0 {
+		p := printers[c.column]
+		if p == nil {
 			if p, err = e.printer(ctx, t, c.column, out, &losses); err != nil {
 				return err
 			}
-		}
-		if c.column == 0 {
-			whole = p
+			if c.column == 0 { // all columns are not read again
+				printers[0] = p
+			}
 		}
 		if err := p.cells(t, c); err != nil {
 			return named(fault.Locate(err, t.Name(), path, 0), t.Name())
@@ -255,6 +261,43 @@ func (e *env) tableGet(ctx context.Context, t *table, paths []string, out *jsonF
 	}
 	e.losses(t.Name(), &losses)
 	return nil
+}
+
+// printersOf reads the columns of several paths together, each once, and prepares to print each of them, by their tags, and
+// all as 0 where a path wants that. What cannot be read together, because one of them is bad or they are too much at once, is
+// not among them: each path then has what it would have by itself.
+func (e *env) printersOf(ctx context.Context, t *table, paths []string, out *jsonFlags, losses *value.Losses) map[int32]*printer {
+	printers := make(map[int32]*printer)
+	if len(paths) < 2 {
+		return printers
+	}
+	wanted := make(map[int32]bool)
+	for _, path := range paths {
+		if c, err := t.find(path); err == nil {
+			wanted[c.column] = true
+		}
+	}
+	all := wanted[0]
+	var tags []int32 // none: all
+	if !all {
+		tags = slices.Sorted(maps.Keys(wanted))
+	}
+	if len(wanted) == 0 {
+		return printers
+	}
+	columns, err := t.Read(ctx, tags...)
+	if err != nil || len(columns) == 0 {
+		return printers
+	}
+	for _, c := range columns {
+		if wanted[c.Tag] {
+			printers[c.Tag] = e.printerOf(ctx, t, []*tcb.Column{c}, out, losses)
+		}
+	}
+	if all {
+		printers[0] = e.printerOf(ctx, t, columns, out, losses)
+	}
+	return printers
 }
 
 // cells appends what a path names.

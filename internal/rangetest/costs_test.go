@@ -245,3 +245,76 @@ func TestSeriesCosts(t *testing.T) {
 		c.atMost(fmt.Sprintf("series %d", i), 1+4)
 	}
 }
+
+// TestThresholdCosts measures what the threshold of a document means over a network, for docs/guides/remote.md: one value of
+// a document of 27 MB, and a thousand of them.
+func TestThresholdCosts(t *testing.T) {
+	ctx := t.Context()
+	const groups, runs, numbers = 100, 50, 600
+	var all []any
+	for g := range groups {
+		var group []any
+		for i := range runs {
+			energy := make([]float64, numbers)
+			for k := range energy {
+				energy[k] = float64(g*i*k) / 7
+			}
+			group = append(group, map[string]any{"id": g*runs + i, "energy": energy})
+		}
+		all = append(all, group)
+	}
+	for _, tt := range []struct {
+		threshold, toc int64 // the table of contents has so many bytes, about
+		one            int   // requests for one value,
+		oneBytes       int64 // and bytes
+		many           int   // requests for a thousand
+	}{
+		{512, 900_000, 3, 1_000_000, 12},
+		{8 << 10, 75_000, 3, 150_000, 12},
+		{1 << 20, 2_500, 3, 350_000, 30},
+	} {
+		doc, err := msglc.Dumps(map[string]any{"groups": all}, &msglc.WriteOptions{Threshold: tt.threshold})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := newCosts(t)
+		c.server.Put("/doc", doc)
+		for _, n := range []int{1, 1000} {
+			obj, err := c.open(ctx, "/doc")
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, err := msglc.Open(ctx, obj, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			paths := make([]msglc.Path, n)
+			for i := range paths {
+				at := (i*7919 + 2501) % (groups * runs)
+				paths[i] = msglc.SplitPath(fmt.Sprintf("groups/%d/%d/energy/300", at/runs, at%runs))
+			}
+			for n, err := range r.FindAll(ctx, paths) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err := n.Value(ctx); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if toc := r.Info().TOCSize; toc > tt.toc || toc < tt.toc/2 {
+				t.Errorf("threshold %d: a table of contents of %d bytes, expected %d", tt.threshold, toc, tt.toc)
+			}
+			if err := r.Close(); err != nil {
+				t.Error(err)
+			}
+			if n == 1 {
+				if got := c.server.Bytes(); got > tt.oneBytes {
+					t.Errorf("threshold %d: %d bytes for a value, at most %d", tt.threshold, got, tt.oneBytes)
+				}
+				c.atMost(fmt.Sprintf("a value at threshold %d", tt.threshold), tt.one)
+			} else {
+				c.atMost(fmt.Sprintf("many values at threshold %d", tt.threshold), tt.many)
+			}
+		}
+	}
+}

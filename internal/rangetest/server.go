@@ -6,7 +6,10 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/pem"
 	"fmt"
+	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -68,6 +71,18 @@ func Start() *Server {
 	s.http = httptest.NewServer(http.HandlerFunc(s.serve))
 	s.URL = s.http.URL
 	return s
+}
+
+// StartTLS starts a server of https, also by HTTP/2, and returns the certificate of its own that clients have to trust, as
+// PEM.
+func StartTLS() (*Server, []byte) {
+	s := &Server{objects: make(map[string]object)}
+	s.http = httptest.NewUnstartedServer(http.HandlerFunc(s.serve))
+	s.http.EnableHTTP2 = true
+	s.http.Config.ErrorLog = log.New(io.Discard, "", 0) // of clients that do not trust it
+	s.http.StartTLS()
+	s.URL = s.http.URL
+	return s, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.http.Certificate().Raw})
 }
 
 // Close ends the server, and the connections to it.

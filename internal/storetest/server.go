@@ -186,13 +186,14 @@ type Proxy struct {
 	Sent     atomic.Int64 // of bodies of requests
 	// Before, when it is set, may answer a request in the place of the server; it returns true then.
 	Before atomic.Pointer[func(http.ResponseWriter, *http.Request) bool]
+	back   *httputil.ReverseProxy
 }
 
 // NewProxy starts a proxy for the server at an address, which ends with the test.
 func NewProxy(t *testing.T, address string) *Proxy {
 	t.Helper()
 	p := &Proxy{}
-	back := &httputil.ReverseProxy{
+	p.back = &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(&url.URL{Scheme: "http", Host: address})
 			r.Out.Host = r.In.Host // it is signed
@@ -209,11 +210,29 @@ func NewProxy(t *testing.T, address string) *Proxy {
 		if before := p.Before.Load(); before != nil && (*before)(w, r) {
 			return
 		}
-		back.ServeHTTP(w, r)
+		p.back.ServeHTTP(w, r)
 	}))
 	t.Cleanup(server.Close)
 	p.URL = server.URL
 	return p
+}
+
+// LoseAnswer passes the next request that matches to the server, and breaks the connection in the place of its answer. The
+// function that it returns ends that, and says whether it has happened.
+func (p *Proxy) LoseAnswer(match func(*http.Request) bool) (end func() bool) {
+	var lost atomic.Bool
+	lose := func(w http.ResponseWriter, r *http.Request) bool {
+		if !match(r) || lost.Swap(true) {
+			return false
+		}
+		p.back.ServeHTTP(httptest.NewRecorder(), r)
+		panic(http.ErrAbortHandler)
+	}
+	p.Before.Store(&lose)
+	return func() bool {
+		p.Before.Store(nil)
+		return lost.Load()
+	}
 }
 
 type counted struct {

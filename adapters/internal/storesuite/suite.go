@@ -10,6 +10,7 @@ import (
 	"io"
 	"iter"
 	"math/rand/v2"
+	"net/http"
 	"runtime"
 	"slices"
 	"strings"
@@ -50,6 +51,9 @@ type Suite struct {
 	Copies bool
 	// Pages is a number of objects that takes several answers to list, 0 to leave that out.
 	Pages int
+	// Proxy stands before the server, and Makes reports whether a request makes an object.
+	Proxy *storetest.Proxy
+	Makes func(*http.Request) bool
 	// Leftovers returns what the server keeps of uploads that were not completed.
 	Leftovers func() []string
 }
@@ -77,6 +81,7 @@ func (s *Suite) Run(t *testing.T) {
 	t.Run("NoOverwrite", s.testNoOverwrite)
 	t.Run("Abort", s.testAbort)
 	t.Run("Remove", s.testRemove)
+	t.Run("LostAnswer", s.testLostAnswer)
 	t.Run("Copy", s.Copy)
 	t.Run("Pages", s.testPages)
 	t.Run("Memory", s.testMemory)
@@ -446,6 +451,33 @@ func (s *Suite) testRemove(t *testing.T) {
 			storetest.Must(t, second.Remove(t.Context()))
 			there("removed", 404)
 			storetest.Must(t, second.Remove(t.Context()))
+		}
+	}
+	s.nothingLeft(t)
+}
+
+// testLostAnswer: the store makes the object, and its answer is lost. The writer finds that out, and can remove the object.
+func (s *Suite) testLostAnswer(t *testing.T) {
+	for _, n := range []int64{100, s.Part*2 + 1} {
+		for _, once := range []bool{false, true} {
+			key := fmt.Sprintf("lost-%d-%v", n, once)
+			w, err := s.Store.Create(t.Context(), s.Prefix+key, &remote.WriteOptions{PartSize: s.Part, NoOverwrite: once})
+			storetest.Must(t, err)
+			_, err = w.Write(Bytes(int(n)))
+			storetest.Must(t, err)
+			end := s.Proxy.LoseAnswer(s.Makes)
+			err = w.Commit(t.Context())
+			if lost := end(); err != nil || !lost {
+				t.Errorf("%s: %v, the answer was lost: %v", key, err, lost)
+				continue
+			}
+			if !bytes.Equal(s.Whole(t, key), Bytes(int(n))) {
+				t.Errorf("%s: other bytes", key)
+			}
+			storetest.Must(t, w.Remove(t.Context()))
+			if resp, _ := s.Get(t, s.Prefix+key, remote.Request{Len: 1}); resp.Status != 404 {
+				t.Errorf("%s is not removed: %+v", key, resp)
+			}
 		}
 	}
 	s.nothingLeft(t)

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/spilehq/spile/internal/rangetest"
+	"github.com/spilehq/spile/msglc"
+	"github.com/spilehq/spile/source"
+	"github.com/spilehq/spile/tcb"
+	"github.com/spilehq/spile/value"
+)
+
+// receiptOf runs the command on an object of a server, and returns what it prints and its receipt, which must be what the server
+// has counted.
+func receiptOf(t *testing.T, server *rangetest.Server, args ...string) (string, source.Receipt) {
+	t.Helper()
+	server.Reset()
+	out, errs, status := command(t, append([]string{args[0], "--stats"}, args[1:]...)...)
+	var receipt source.Receipt
+	if err := json.Unmarshal([]byte(errs), &receipt); err != nil || status != statusDone {
+		t.Fatalf("%s: status %d, %s", args[0], status, errs)
+	}
+	if seen := server.Requests(); receipt.Requests != int64(len(seen)) || receipt.Bytes != server.Bytes() {
+		t.Errorf("%s: %+v, the server has seen %q and sent %d bytes", args[0], receipt, seen, server.Bytes())
+	}
+	return out, receipt
+}
+
+// TestGetManyOfURL reads a thousand values at random by one run.
+func TestGetManyOfURL(t *testing.T) {
+	runs := make([]any, 20_000)
+	for i := range runs {
+		runs[i] = value.OrderedMap{{Key: "name", Value: fmt.Sprintf("run %d", i)}, {Key: "tail", Value: strings.Repeat("x", 500)}}
+	}
+	file, err := msglc.Dumps(map[string]any{"runs": runs}, &msglc.WriteOptions{Threshold: 64})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := rangetest.New(t)
+	args := []string{"get", server.Put("/runs.msg", file)}
+	dice := rand.New(rand.NewPCG(1, 2))
+	var want strings.Builder
+	for range 1000 {
+		i := dice.IntN(len(runs))
+		args = append(args, fmt.Sprintf("runs/%d/name", i))
+		fmt.Fprintf(&want, "\"run %d\"\n", i)
+	}
+	out, receipt := receiptOf(t, server, args...)
+	if out != want.String() || receipt.Requests > 8 {
+		t.Errorf("%d requests, %d bytes of output, want %d", receipt.Requests, len(out), want.Len())
+	}
+}
+
+// TestPlainOfURL pins that a plain file comes over the network once, however many steps of paths are scans of it.
+func TestPlainOfURL(t *testing.T) {
+	list := make([]any, 100_000)
+	for i := range list {
+		list[i] = map[string]any{"name": fmt.Sprintf("run %d", i), "tail": strings.Repeat("y", 60)}
+	}
+	for _, codec := range []value.Codec{value.Msgpack, value.CBOR} {
+		file, err := value.Append(nil, codec, map[string]any{"runs": list})
+		if err != nil {
+			t.Fatal(err)
+		}
+		server := rangetest.New(t)
+		at := server.Put("/plain", file)
+		for _, args := range [][]string{
+			{"get", at, "runs/99999/name", "runs/-2/name"}, {"get", at, "runs/5/name", "runs/:3"}, {"ls", at, "runs/7"}, {"cat", at},
+			{"verify", "--deep", at}, {"verify", at}, {"du", at}, {"query", at, ".runs[99998].name"}, {"query", at, "[.runs[].name] | length"},
+		} {
+			// The sidecar that is not there is asked for, too.
+			if _, receipt := receiptOf(t, server, args...); receipt.Bytes > int64(len(file))+100 {
+				t.Errorf("%s %s %q: %d bytes of %d: %q", codec, args[0], args[len(args)-1], receipt.Bytes, len(file), server.Requests())
+			}
+		}
+	}
+}
+
+// TestCellsOfURL reads cells of several columns by one run: each column once, and together.
+func TestCellsOfURL(t *testing.T) {
+	const rows = 20_000
+	dice := rand.New(rand.NewPCG(3, 4))
+	var columns []*tcb.Column
+	for tag := range int32(6) {
+		values := make([]int64, rows)
+		for i := range values {
+			values[i] = dice.Int64()
+		}
+		columns = append(columns, &tcb.Column{Tag: tag + 1, Type: tcb.Type{Element: tcb.I64}, Rows: rows, Int64s: values})
+	}
+	var file bytes.Buffer
+	if err := tcb.Write(&file, rows, columns, nil); err != nil {
+		t.Fatal(err)
+	}
+	server := rangetest.New(t)
+	at := server.Put("/cells.tcb", file.Bytes())
+	args, want := []string{"get", at}, ""
+	for i := range 50 {
+		row, tag := i*397%rows, 2+i%3
+		args = append(args, fmt.Sprintf("%d/%d", row, tag))
+		want += fmt.Sprintln(columns[tag-1].Int64s[row])
+	}
+	out, receipt := receiptOf(t, server, args...)
+	if out != want || receipt.Requests > 2 || receipt.Bytes > int64(file.Len()) {
+		t.Errorf("%q, want %q; %d requests, %d bytes of %d", out, want, receipt.Requests, receipt.Bytes, file.Len())
+	}
+}
