@@ -116,7 +116,7 @@ func (r *Redactor) collect(ctx context.Context) error {
 		},
 	}
 	var last *part
-	for b, err := range r.a.blocks(ctx, everything) {
+	for b, err := range r.a.blocks(ctx, []Range{everything}) {
 		if err == nil && last != nil && last != b.part {
 			err = scan.flush(ctx)
 		}

@@ -195,7 +195,7 @@ func TestRedact(t *testing.T) {
 
 func blockRanges(t *testing.T, a *Artifact) (out []Range) {
 	t.Helper()
-	for b, err := range a.blocks(context.Background(), everything) {
+	for b, err := range a.blocks(context.Background(), []Range{everything}) {
 		if err != nil {
 			t.Fatal(err)
 		}
