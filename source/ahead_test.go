@@ -37,6 +37,7 @@ func (f *far) ReadAt(ctx context.Context, p []byte, off int64) error {
 	f.asked = append(f.asked, r)
 	f.now++
 	f.most = max(f.most, f.now)
+	fail := f.fail
 	f.mu.Unlock()
 	defer func() {
 		f.mu.Lock()
@@ -48,8 +49,8 @@ func (f *far) ReadAt(ctx context.Context, p []byte, off int64) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	if f.fail != nil {
-		if err := f.fail(r); err != nil {
+	if fail != nil {
+		if err := fail(r); err != nil {
 			return err
 		}
 	}
@@ -145,7 +146,9 @@ func TestReadAheadFailures(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	f.mu.Lock() // pieces may still be on their way
 	f.fail = func(r source.Range) error { return errors.New("broken") }
+	f.mu.Unlock()
 	if err := obj.ReadAt(t.Context(), make([]byte, 1000), 100_000); err == nil {
 		t.Error("no error")
 	}
