@@ -85,7 +85,7 @@ type Known struct {
 
 // Known returns what an object was when it was last opened through the cache. The key is the whole URL.
 func (c *Cache) Known(key string) (Known, bool) {
-	text, err := os.ReadFile(filepath.Join(c.dir, hash(key), currentName))
+	text, err := readFile(filepath.Join(c.dir, hash(key), currentName))
 	if err != nil {
 		return Known{}, false
 	}
@@ -140,7 +140,7 @@ func (c *Cache) Missing(key, version string) bool {
 	if err != nil || time.Since(info.ModTime()) > MissingAge {
 		return false
 	}
-	text, err := os.ReadFile(path)
+	text, err := readFile(path)
 	return err == nil && string(text) == hash(version)+"\n"
 }
 
