@@ -15,5 +15,6 @@
 // jobs stand in decode.go, write.go, open.go, process.go, concurrency.go, memory.go and costs.go, python.go talks to the
 // original, report.go prints. For tables, table_set.go makes the input of the rows in table_rows.go, table_shape.go and
 // table_flat.go encode it for every contender, the jobs stand in table_load.go, table_column.go, table_size.go and
-// table_write.go.
+// table_write.go. For series, series_set.go makes the input and series_files.go the files, series_prometheus.go, series_duckdb.go
+// and series_lookup.go talk to the peers, the jobs stand in series_build.go, series_query.go and series_memory.go.
 package main

@@ -88,7 +88,7 @@ func (s *seriesSet) writeIndex(path string) error {
 	return w.Close()
 }
 
-// promIndex is an index that counts the bytes that are looked at.
+// promIndex is an index that counts the bytes that are looked at, but for the symbols.
 type promIndex struct {
 	*index.Reader
 	file *fileutil.MmapFile
@@ -103,7 +103,9 @@ type countedBytes struct {
 
 func (b countedBytes) Len() int { return len(b.p) }
 func (b countedBytes) Range(start, end int) []byte {
-	b.count.Add(int64(end - start))
+	if start > 0 { // the symbols are looked up in the whole file, from its start on
+		b.count.Add(int64(end - start))
+	}
 	return b.p[start:end]
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"github.com/spilehq/spile/fault"
@@ -202,6 +203,9 @@ func newPart(a *Artifact, id uint32, file *File) *part {
 // larger than its decoded form.
 const tailSize = maxRoot + trailerSize
 
+// keptTail is how many times as long as its end a part is of which chunks at the end are read again.
+const keptTail = 16
+
 // ready opens the part, and reads its root.
 func (p *part) ready(ctx context.Context) error {
 	select {
@@ -252,6 +256,11 @@ func (p *part) openFrame(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	// Of a large part the pages are kept alone, so that many open ones take little: where reads are cheap, that some chunks in
+	// front of them are read again is nothing beside the others.
+	if behind := p.frame.payloadEnd; size > keptTail*tailSize && behind > p.tailAt && p.obj.Cost().Gap < tailSize {
+		p.tail, p.tailAt = slices.Clone(p.tail[behind-p.tailAt:]), behind
+	}
 	if p.frame.depth == 1 {
 		p.leaves = []pageRef{p.frame.root}
 		return nil
@@ -274,14 +283,22 @@ func (p *part) close() error {
 
 // page reads and decodes a page.
 func (p *part) page(ctx context.Context, ref pageRef) ([]byte, error) {
-	if holds := pageSize * int64(ref.Decoded); holds > p.a.most {
-		return nil, fault.New(fault.Limit, "series", "memory of %d bytes: a page takes about %d", p.a.most, holds).At(int64(ref.Offset))
+	if err := p.fits(ref); err != nil {
+		return nil, err
 	}
 	stored, err := p.stored(source.ForDirectory(ctx), ref.payloadRef)
 	if err != nil {
 		return nil, err
 	}
 	return ref.decode(stored)
+}
+
+// fits reports a page that is more than may be held.
+func (p *part) fits(ref pageRef) error {
+	if holds := pageSize * int64(ref.Decoded); holds > p.a.most {
+		return fault.New(fault.Limit, "series", "memory of %d bytes: a page takes about %d", p.a.most, holds).At(int64(ref.Offset))
+	}
+	return nil
 }
 
 // pageSize is how many times its decoded bytes a page takes in memory, at most: a block with two columns has a descriptor of
@@ -299,6 +316,14 @@ func (p *part) stored(ctx context.Context, ref payloadRef) ([]byte, error) {
 	return b, p.obj.ReadAt(ctx, b[:n], int64(ref.Offset))
 }
 
+// inLeaf gives an error the place of the i-th leaf.
+func (p *part) inLeaf(err error, i int) error {
+	if f, ok := errors.AsType[*fault.Error](err); ok && f.Where != "" { // a block of it
+		f.Where = leafPlace(i) + ", " + f.Where
+	}
+	return fault.Locate(err, p.obj.Name(), leafPlace(i), 0)
+}
+
 // leaf reads the i-th leaf.
 func (p *part) leaf(ctx context.Context, i int) ([]block, error) {
 	ref := p.leaves[i]
@@ -314,10 +339,7 @@ func (p *part) leaf(ctx context.Context, i int) ([]block, error) {
 	}
 	blocks, err := parseLeaf(page, p.frame, ref, p.a.index)
 	if err != nil {
-		if f, ok := errors.AsType[*fault.Error](err); ok && f.Where != "" { // a block of it
-			f.Where = leafPlace(i) + ", " + f.Where
-		}
-		return nil, fault.Locate(err, p.obj.Name(), leafPlace(i), 0)
+		return nil, p.inLeaf(err, i)
 	}
 	if c := p.a.cache; c != nil {
 		c.put(key, blocks, (pageSize-1)*int64(len(page)))

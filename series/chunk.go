@@ -37,7 +37,7 @@ func uvarint(p []byte) (v uint64, k int) {
 // decodeDeltas decodes a chunk of n numbers (docs/format/series.md, "Deltas").
 func decodeDeltas(p []byte, n int) ([]uint64, error) {
 	out := make([]uint64, n) // n is at most the length of p, check 68
-	pos, err := deltas(p, out)
+	pos, err := deltas(p, 0, out)
 	if err != nil {
 		return nil, err
 	}
@@ -47,9 +47,8 @@ func decodeDeltas(p []byte, n int) ([]uint64, error) {
 	return out, nil
 }
 
-// deltas decodes the first numbers of a chunk, and returns how many bytes they take.
-func deltas(p []byte, out []uint64) (pos int, err error) {
-	var prev uint64
+// deltas decodes the next numbers of a chunk behind prev, and returns how many bytes they take.
+func deltas(p []byte, prev uint64, out []uint64) (pos int, err error) {
 	for i := range out {
 		if pos < len(p) && p[pos] < 0x80 {
 			prev += uint64(wire.UnZigZag64(uint64(p[pos])))
@@ -246,6 +245,15 @@ func newDistinct(count int) *distinct {
 	return t
 }
 
+// grow doubles the table, for values of which it holds as many as there are.
+func (t *distinct) grow(values []string) {
+	t.slots = make([]uint64, 2*len(t.slots))
+	t.mask = uint64(len(t.slots) - 1)
+	for i := 1; i < len(values); i++ {
+		t.add(values, i)
+	}
+}
+
 // release gives a table to the next one that needs it, but for one that is larger than most.
 func (t *distinct) release() {
 	if cap(t.slots) <= 1<<17 {
@@ -255,14 +263,15 @@ func (t *distinct) release() {
 
 // add adds values[i], i at least 1. It reports false when the value is there.
 func (t *distinct) add(values []string, i int) bool {
-	hash := maphash.String(distinctSeed, values[i])
+	v := values[i]
+	hash := maphash.String(distinctSeed, v)
 	for at := hash & t.mask; ; at = (at + 1) & t.mask {
 		s := t.slots[at]
 		if s == 0 {
 			t.slots[at] = hash&^0xffffffff | uint64(i)
 			return true
 		}
-		if s>>32 == hash>>32 && values[uint32(s)] == values[i] {
+		if s>>32 == hash>>32 && values[uint32(s)] == v {
 			return false
 		}
 	}

@@ -2,11 +2,13 @@ package series
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -205,6 +207,7 @@ func FuzzDict(f *testing.F) {
 			return // check 68
 		}
 		d, err := decodeDict(p, int(n), uint32(nulls))
+		undecoded(t, p, int(n), uint32(nulls), d)
 		if err != nil {
 			typed(t, err)
 			return
@@ -219,4 +222,44 @@ func FuzzDict(f *testing.F) {
 			}
 		}
 	})
+}
+
+// undecoded holds what is found in a chunk that is not decoded to the decoded one, d, which is nil for a damaged chunk.
+func undecoded(t *testing.T, p []byte, n int, nulls uint32, d *dict) {
+	m, err := NewMatcher(Regexp, "x", ".*a.*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := newTagChunk(p, n, nulls)
+	lacks := c.lacks(m)
+	got, _, err := c.match(context.Background(), p, m, false, nil)
+	if err != nil {
+		typed(t, err)
+	}
+	of := []int{0, n / 2, n - 1}
+	of = slices.Compact(of)
+	picked, pickErr := c.pick(of)
+	if pickErr != nil {
+		typed(t, pickErr)
+	}
+	if _, err := c.values(); err != nil {
+		typed(t, err)
+	}
+	if d == nil {
+		return
+	}
+	if err != nil || pickErr != nil {
+		t.Fatalf("a sound chunk: %v, %v", err, pickErr)
+	}
+	for k, code := range d.codes {
+		in := code != 0 && m.Matches(d.values[code])
+		if in != (got[k>>6]>>(k&63)&1 == 1) || in && lacks {
+			t.Fatalf("row %d, %q: selected %v, lacks %v", k, d.values[code], !in, lacks)
+		}
+	}
+	for i, k := range of {
+		if a, b := d.codes[k], picked.codes[i]; (a == 0) != (b == 0) || d.values[a] != picked.values[b] {
+			t.Fatalf("row %d is %q, picked %q", k, d.values[a], picked.values[b])
+		}
+	}
 }

@@ -2,7 +2,7 @@ package series
 
 import (
 	"context"
-	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -63,6 +63,24 @@ func (a *Artifact) LabelNames(ctx context.Context, q *Query) ([]string, error) {
 // valueSize is what a text takes beside its bytes: its place in a map, and in the list that is made of it.
 const valueSize = 64
 
+// valuesOfTag stands for the part in the key of the values of a tag, whose index is in place of the offset.
+const valuesOfTag = math.MaxUint32
+
+// tagValues are the values of a tag that an artifact has, sorted, as they are remembered.
+type tagValues struct {
+	values []string
+	size   int64 // of them, as Query.Memory counts it
+}
+
+// in are the values in a mode, in a slice that the caller may keep.
+func (v *tagValues) in(mode Mode) []string {
+	values := v.values
+	if mode == Prom && len(values) > 0 && values[0] == "" {
+		values = values[1:]
+	}
+	return slices.Clone(values)
+}
+
 // LabelValues returns the distinct values of a label that the selected series have, sorted; in mode Prom without the empty
 // one. A label that is no tag has none. q.Limit bounds their number, after sorting.
 func (a *Artifact) LabelValues(ctx context.Context, name string, q *Query) ([]string, error) {
@@ -71,15 +89,32 @@ func (a *Artifact) LabelValues(ctx context.Context, name string, q *Query) ([]st
 	if err != nil || tag < 0 {
 		return nil, err
 	}
-	found := make(map[string]struct{})
+	key := cacheKey{a.cacheID, valuesOfTag, uint64(tag)}
+	whole := a.cache != nil && len(p.matchers) == 0 && !p.nothing && q.Range == nil && q.Tables == nil && q.Explain == nil && q.Limit == 0
+	if whole {
+		if v, ok := a.cache.get(key); ok && v.(*tagValues).size <= p.memory {
+			if err := ctx.Err(); err != nil {
+				return nil, fault.New(nil, "series", "").In(a.name).Because(err)
+			}
+			return v.(*tagValues).in(q.Mode), nil
+		}
+	}
+	found := []string{""} // each value once, behind one that is none
+	seen := newDistinct(1 << 7)
+	defer func() { seen.release() }()
 	held := int64(0)
 	add := func(v string) error {
-		if _, ok := found[v]; ok {
+		if found = append(found, v); !seen.add(found, len(found)-1) {
+			found = found[:len(found)-1]
 			return nil
 		}
-		found[strings.Clone(v)] = struct{}{} // the value alone, which does not keep the text of a dictionary
+		// The value alone, which does not keep the text of a dictionary.
+		found[len(found)-1] = strings.Clone(v)
 		if held += int64(len(v)) + valueSize; held > p.memory {
-			return fault.New(fault.Limit, "series", "memory of %d bytes: more than %d values of the label %q", p.memory, len(found), name).In(a.name)
+			return fault.New(fault.Limit, "series", "memory of %d bytes: more than %d values of the label %q", p.memory, len(found)-1, name).In(a.name)
+		}
+		if 2*len(found) > len(seen.slots) {
+			seen.grow(found)
 		}
 		return nil
 	}
@@ -107,10 +142,13 @@ func (a *Artifact) LabelValues(ctx context.Context, name string, q *Query) ([]st
 			}
 		}
 	}
-	if q.Mode == Prom {
-		delete(found, "")
+	all := found[1:]
+	slices.Sort(all)
+	values := &tagValues{all, held}
+	if whole {
+		a.cache.put(key, values, held)
 	}
-	all := slices.Sorted(maps.Keys(found))
+	all = values.in(q.Mode)
 	if q.Limit > 0 && int64(len(all)) > q.Limit {
 		all = all[:q.Limit]
 		if q.Explain != nil {
@@ -140,6 +178,9 @@ func (a *Artifact) Tables(ctx context.Context, q *Query) ([]uint32, error) {
 
 // valuesOf reads the values of a tag that the selected rows of a block have.
 func (p *plan) valuesOf(ctx context.Context, s *selection, tag int) ([]string, error) {
+	if c := s.column(tag); c != nil && s.count == int(s.series) {
+		return p.allValues(ctx, s, tag, c)
+	}
 	d := s.tags[tag] // when a matcher has read it
 	if d == nil {
 		got, err := load(ctx, []blockAt{s.blockAt}, wanted{tags: []int{tag}}, s.bytes)
@@ -151,20 +192,31 @@ func (p *plan) valuesOf(ctx context.Context, s *selection, tag int) ([]string, e
 		}
 	}
 	used := make([]bool, len(d.values))
-	if s.count == int(s.series) {
-		for i := range used {
-			used[i] = true // a verifier sees to it that each value is used
-		}
-	} else {
-		for k := range s.each() {
-			used[d.codes[k]] = true
-		}
+	for k := range s.each() {
+		used[d.codes[k]] = true
 	}
 	var values []string // each once, as in the dictionary
 	for code := 1; code < len(used); code++ {
 		if used[code] {
 			values = append(values, d.values[code])
 		}
+	}
+	return values, nil
+}
+
+// allValues reads the values of a tag that a block has: those of its dictionary, since a verifier sees to it that each is used.
+func (p *plan) allValues(ctx context.Context, s *selection, tag int, c *column) ([]string, error) {
+	chunk := s.chunks[tag] // when a matcher has read it
+	if chunk == nil {
+		r := newRows(s.blockAt)
+		if err := loadAll(ctx, []loading{{&r, c, tag}}, s.bytes); err != nil {
+			return nil, err
+		}
+		chunk = r.chunks[tag]
+	}
+	values, err := chunk.values()
+	if err != nil {
+		return nil, s.atChunk(err, c)
 	}
 	return values, nil
 }

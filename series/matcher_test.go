@@ -3,6 +3,7 @@ package series
 import (
 	"context"
 	"errors"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -93,10 +94,15 @@ func TestMatchEnds(t *testing.T) {
 	for i := range values {
 		values[i] = long[:100]
 	}
-	explain := &MatcherExplain{}
-	s := &selection{rows: rows{blockAt: blockAt{block: &block{}, part: &part{a: &Artifact{name: "artifact"}}}, tags: map[int]*dict{0: {values: values}}}}
-	if err := s.match(ctx, planned{m, 0, explain}, Prom); !errors.Is(err, context.Canceled) {
+	if err := (&selection{}).keep(ctx, &dict{values: values}, m, false); !errors.Is(err, context.Canceled) {
 		t.Errorf("many values: %v", err)
+	}
+	for i := range values {
+		values[i] += strconv.Itoa(i)
+	}
+	p := appendDict(nil, values, []uint32{1})
+	if _, _, err := newTagChunk(p, 1, 0).match(ctx, p, m, false, nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("many values, undecoded: %v", err)
 	}
 	// With time, a long value gives what a short one does.
 	short, err := NewMatcher(NotRegexp, "host", "(?:[ab]*c?){200}x")

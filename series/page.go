@@ -115,6 +115,7 @@ func appendInternal(dst []byte, children []pageRef) []byte {
 // pageReader reads what stands in a leaf page.
 type pageReader struct {
 	p   []byte
+	all string // the page as a text, which its strings are parts of
 	pos int
 	err error
 }
@@ -143,12 +144,13 @@ func (r *pageReader) text(check int, what string) string {
 		r.err = corrupt(check, "%s of %d bytes, and %d are left in the page", what, n, len(r.p)-r.pos)
 		return ""
 	}
-	p := r.take(int(n))
-	if !utf8.Valid(p) {
+	r.take(int(n))
+	text := r.all[r.pos-int(n) : r.pos]
+	if !utf8.ValidString(text) {
 		r.err = corrupt(check, "%s that is not UTF-8", what)
 		return ""
 	}
-	return string(p)
+	return text
 }
 
 // tagIndex finds tags by their names.
@@ -176,7 +178,7 @@ func parseLeaf(p []byte, f *frame, ref pageRef, tags *tagIndex) ([]block, error)
 	if most := uint64(len(p)-pagePrefix) / minBlockSize; count > most {
 		return nil, corrupt(49, "a leaf of %d blocks in %d bytes, at most %d", count, len(p), most)
 	}
-	r := &pageReader{p: p, pos: pagePrefix}
+	r := &pageReader{p: p, all: string(p), pos: pagePrefix}
 	blocks := make([]block, count)
 	chunksEnd := uint64(headerSize)
 	for i := range blocks {
@@ -196,6 +198,31 @@ func parseLeaf(p []byte, f *frame, ref pageRef, tags *tagIndex) ([]block, error)
 		return nil, corrupt(60, "the blocks go from %s to %s, the reference to the leaf says %s to %s", got.First, got.Last, ref.First, ref.Last)
 	}
 	return blocks, nil
+}
+
+// findBlock reads the blocks of a leaf up to the one that has an identifier in it; it is nil when there is none. Of the checks it
+// makes those of the blocks that it reads.
+func findBlock(p []byte, f *frame, tags *tagIndex, id ID) (*block, error) {
+	count, err := pageKind(p, false)
+	if err != nil {
+		return nil, err
+	}
+	r := &pageReader{p: p, all: string(p), pos: pagePrefix}
+	chunksEnd := uint64(headerSize)
+	b := &block{}
+	for i := 0; uint64(i) < count; i++ {
+		b.index, b.offset = i, int64(r.pos)
+		if err := b.parse(r, f, tags, &chunksEnd); err != nil {
+			return nil, fault.Locate(err, "", blockPlace(i), 0)
+		}
+		switch b.compare(id) {
+		case 0:
+			return b, nil
+		case 1:
+			return nil, nil
+		}
+	}
+	return nil, nil
 }
 
 func (b *block) parse(r *pageReader, f *frame, tags *tagIndex, chunksEnd *uint64) error {
@@ -222,7 +249,8 @@ func (b *block) parse(r *pageReader, f *frame, tags *tagIndex, chunksEnd *uint64
 	case columns < 2 || hasManifest && uint64(columns) > 2+uint64(known) || int64(columns) > int64(len(r.p)-r.pos)/minColumn:
 		return corrupt(58, "the block has %d columns, the artifact %d tags, and %d bytes are left in the page", columns, known, len(r.p)-r.pos)
 	}
-	b.columns = make([]column, columns)
+	b.columns = slices.Grow(b.columns[:0], int(columns))[:columns]
+	clear(b.columns)
 	before := -1 // the tag of the last column
 	var names map[string]bool
 	if !hasManifest {
@@ -321,7 +349,7 @@ func (b *block) parseColumn(r *pageReader, c *column, i int, f *frame, tags *tag
 	if r.err != nil {
 		return at(r.err)
 	}
-	if c.payloadRef, err = parsePayloadRef(ref, func(r *payloadRef) bool { return r.Encoding == encodingDelta || r.Encoding == encodingDict }); err != nil {
+	if c.payloadRef, err = parsePayloadRef(ref, func(r payloadRef) bool { return r.Encoding == encodingDelta || r.Encoding == encodingDict }); err != nil {
 		return at(err)
 	}
 	switch {

@@ -25,6 +25,11 @@ func (r payloadRef) known() bool {
 	return (r.Encoding == encodingDelta || r.Encoding == encodingDict) && r.Compression <= compressionZstd
 }
 
+// unknown is the error for a payload that cannot be decoded.
+func (r payloadRef) unknown() error {
+	return failed(fault.UnsupportedCodec, 40, "stored in the encoding %d and the compression %d, which are not known", r.Encoding, r.Compression)
+}
+
 // checkSum makes check 42 of the stored bytes.
 func (r payloadRef) checkSum(stored []byte) error {
 	if sum := xxhash.Sum64(stored); sum != r.Checksum {
@@ -34,7 +39,10 @@ func (r payloadRef) checkSum(stored []byte) error {
 }
 
 // decode checks and decompresses a payload. Without compression the result is a part of stored.
-func (r payloadRef) decode(stored []byte) ([]byte, error) {
+func (r payloadRef) decode(stored []byte) ([]byte, error) { return r.decodeInto(nil, stored) }
+
+// decodeInto is decode into the memory of dst, if that suffices.
+func (r payloadRef) decodeInto(dst, stored []byte) ([]byte, error) {
 	if err := r.checkSum(stored); err != nil {
 		return nil, err
 	}
@@ -48,7 +56,10 @@ func (r payloadRef) decode(stored []byte) ([]byte, error) {
 	if shape.most < uint64(r.Decoded) { // before as much is taken
 		return nil, corrupt(43, "decompresses to %d bytes at most, %d are declared", shape.most, r.Decoded).At(int64(r.Offset))
 	}
-	out, err := decoder().DecodeAll(stored, make([]byte, 0, r.Decoded))
+	if cap(dst) < int(r.Decoded) {
+		dst = make([]byte, 0, r.Decoded)
+	}
+	out, err := decoder().DecodeAll(stored, dst[:0:r.Decoded])
 	switch {
 	case errors.Is(err, zstd.ErrDecoderSizeExceeded):
 		return nil, corrupt(43, "decompresses to more than the %d bytes that are declared", r.Decoded).At(int64(r.Offset))

@@ -6,8 +6,10 @@ import (
 	"iter"
 	"slices"
 	"sort"
+	"sync"
 
 	"github.com/spilehq/spile/fault"
+	"github.com/spilehq/spile/source"
 )
 
 // Label is the value of a tag.
@@ -35,15 +37,19 @@ func (a *Artifact) Records(ctx context.Context, r Range) iter.Seq2[Record, error
 		all[i] = i
 	}
 	return func(yield func(Record, error) bool) {
+		var room labelRoom
 		for batch, err := range a.windows(ctx, r, wanted{tsids: true, counts: true, tags: all}) {
 			if err != nil {
 				yield(Record{}, err)
 				return
 			}
 			for i := range batch {
-				from, to := batch[i].cut(r)
+				rows := &batch[i]
+				from, to := rows.cut(r)
+				out := rows.decoded(all)
 				for k := from; k < to; k++ {
-					if !yield(batch[i].record(k), nil) {
+					rec := Record{ID: ID{rows.First.Table, rows.tsids[k]}, RowCount: rows.counts[k], Labels: room.labels(out, k, k, to-k, Native)}
+					if !yield(rec, nil) {
 						return
 					}
 				}
@@ -74,6 +80,17 @@ func (r *rows) record(k int) Record {
 		}
 	}
 	return rec
+}
+
+// decoded are tags of which all rows are decoded.
+func (r *rows) decoded(tags []int) []outColumn {
+	out := make([]outColumn, 0, len(r.tags))
+	for _, tag := range tags {
+		if d := r.tags[tag]; d != nil {
+			out = append(out, outColumn{name: r.part.a.tags[tag].Name, d: d})
+		}
+	}
+	return out
 }
 
 // windows gives the blocks that meet a range, decoded, some at a time.
@@ -181,6 +198,16 @@ func (a *Artifact) Lookup(ctx context.Context, id ID) (Record, error) {
 	if !ok {
 		return missing()
 	}
+	if a.cache == nil {
+		r, err := p.lookupOnce(ctx, i, id)
+		if err == nil && r == nil {
+			return missing()
+		}
+		if err != nil {
+			return Record{}, err
+		}
+		return *r, nil
+	}
 	blocks, err := p.leaf(ctx, i)
 	if err != nil {
 		return Record{}, err
@@ -190,36 +217,276 @@ func (a *Artifact) Lookup(ctx context.Context, id ID) (Record, error) {
 		return missing()
 	}
 	b := blockAt{&blocks[j], p, i}
-	rest := wanted{counts: true}
-	for tag := range a.tags {
-		rest.tags = append(rest.tags, tag)
+	if err := b.fitsLookup(); err != nil {
+		return Record{}, err
 	}
-	// Where a request is dear, all columns come with the TSIDs; else the TSIDs tell first whether they are needed.
-	first := wanted{tsids: true}
-	together := int64(b.columns[len(b.columns)-1].end()-b.columns[0].Offset) <= p.obj.Cost().Gap
-	if together {
-		first.counts, first.tags = rest.counts, rest.tags
+	r, err := a.lookupKept(ctx, b, id)
+	if err == nil && r == nil {
+		return missing()
 	}
-	if holds := b.holds(rest, nil); holds > a.most {
-		return Record{}, b.tooLarge(a.most, holds, nil)
-	}
-	bytes := newStore(p)
-	found, err := load(ctx, []blockAt{b}, first, bytes)
 	if err != nil {
 		return Record{}, err
 	}
-	row, ok := slices.BinarySearch(found[0].tsids, id.TSID)
+	return *r, nil
+}
+
+// together reports whether a lookup reads all columns of a block with the TSIDs, since a request is dear; else the TSIDs tell
+// first whether they are needed.
+func (b *blockAt) together() bool {
+	return int64(b.columns[len(b.columns)-1].end()-b.columns[0].Offset) <= b.part.obj.Cost().Gap
+}
+
+// fitsLookup reports a block of which all columns are more than may be held.
+func (b *blockAt) fitsLookup() error {
+	all := make([]int, len(b.part.a.tags))
+	for i := range all {
+		all[i] = i
+	}
+	if holds := b.holds(wanted{tags: all}, nil); holds > b.part.a.most {
+		return b.tooLarge(b.part.a.most, holds, nil)
+	}
+	return nil
+}
+
+// stored are the tags that a block stores, in the order of the tags.
+func (b *blockAt) stored() []*column {
+	columns := make([]*column, 0, len(b.columns)-2)
+	for i := 2; i < len(b.columns); i++ {
+		columns = append(columns, &b.columns[i])
+	}
+	slices.SortFunc(columns, func(x, y *column) int { return x.tag - y.tag }) // they are, where there is a manifest
+	return columns
+}
+
+// lookupCached finds a series in a block all of whose columns are in the cache. ok is false when they are not.
+func (a *Artifact) lookupCached(b *blockAt, id ID) (r *Record, ok bool, err error) {
+	v, ok := b.cached(&b.columns[0])
 	if !ok {
-		return missing()
+		return nil, false, nil
 	}
-	if !together {
-		more, err := load(ctx, []blockAt{b}, rest, bytes)
-		if err != nil {
-			return Record{}, err
+	row, ok := slices.BinarySearch(v.([]uint64), id.TSID)
+	if !ok {
+		return nil, true, nil
+	}
+	if v, ok = b.cached(&b.columns[1]); !ok || !a.index.ordered {
+		return nil, false, nil
+	}
+	r = &Record{ID: id, RowCount: v.([]uint64)[row], Labels: make([]Label, 0, len(b.columns)-2)}
+	for i := 2; i < len(b.columns); i++ {
+		c := &b.columns[i]
+		if v, ok = b.cached(c); !ok {
+			return nil, false, nil
 		}
-		found[0].counts, found[0].tags = more[0].counts, more[0].tags
+		d, err := v.(*tagChunk).dict()
+		if err != nil {
+			return nil, true, b.atChunk(err, c)
+		}
+		if code := d.codes[row]; code != 0 {
+			r.Labels = append(r.Labels, Label{a.tags[c.tag].Name, d.values[code]})
+		}
 	}
-	return found[0].record(row), nil
+	return r, true, nil
+}
+
+// lookupKept finds a series in a block whose columns are remembered. The record is nil when it is not there.
+func (a *Artifact) lookupKept(ctx context.Context, b blockAt, id ID) (*Record, error) {
+	if r, ok, err := a.lookupCached(&b, id); ok {
+		return r, err
+	}
+	found := rows{blockAt: b, chunks: make(map[int]*tagChunk, len(b.columns))}
+	columns := b.stored()
+	list := make([]loading, 0, len(b.columns))
+	list = append(list, loading{&found, &b.columns[0], tagTSID}, loading{&found, &b.columns[1], tagCount})
+	for _, c := range columns {
+		list = append(list, loading{&found, c, c.tag})
+	}
+	first := list
+	if !b.together() {
+		first = list[:1]
+	}
+	bytes := newStore(b.part)
+	if err := loadAll(ctx, first, bytes); err != nil {
+		return nil, err
+	}
+	row, ok := slices.BinarySearch(found.tsids, id.TSID)
+	if !ok {
+		return nil, nil
+	}
+	if err := loadAll(ctx, list[len(first):], bytes); err != nil {
+		return nil, err
+	}
+	r := &Record{ID: id, RowCount: found.counts[row], Labels: make([]Label, 0, len(columns))}
+	for _, c := range columns {
+		d, err := found.chunks[c.tag].dict() // all of it, for the next one
+		if err != nil {
+			return nil, b.atChunk(err, c)
+		}
+		if code := d.codes[row]; code != 0 {
+			r.Labels = append(r.Labels, Label{a.tags[c.tag].Name, d.values[code]})
+		}
+	}
+	return r, nil
+}
+
+// lookupOnce finds a series in a leaf when nothing is remembered: it decodes as much of the page and of each column as leads to
+// the series. The record is nil when it is not there.
+func (p *part) lookupOnce(ctx context.Context, leaf int, id ID) (*Record, error) {
+	room, _ := lookupRooms.Get().(*lookupRoom)
+	if room == nil || cap(room.stored) > maxLookupRoom || cap(room.decoded) > maxLookupRoom {
+		room = &lookupRoom{}
+	}
+	defer func() {
+		room.store = nil
+		lookupRooms.Put(room)
+	}()
+	found, err := room.block(ctx, p, leaf, id)
+	if err != nil || found == nil {
+		return nil, err
+	}
+	b := blockAt{found, p, leaf}
+	if err := b.fitsLookup(); err != nil {
+		return nil, err
+	}
+	columns := b.stored()
+	for i := range b.columns {
+		if c := &b.columns[i]; !c.known() {
+			return nil, b.located(c.unknown(), c)
+		}
+	}
+	first := 1
+	if b.together() {
+		first = len(b.columns)
+	}
+	if err := room.read(ctx, &b, b.columns[:first]); err != nil {
+		return nil, err
+	}
+	n := int(b.series)
+	payload := func(c *column) ([]byte, error) {
+		p, err := room.decode(c.payloadRef, room.get(c))
+		if err != nil {
+			return nil, b.atChunk(err, c)
+		}
+		return p, nil
+	}
+	ids, err := payload(&b.columns[0])
+	if err != nil {
+		return nil, err
+	}
+	row, ok, err := findDelta(ids, n, id.TSID)
+	if err != nil {
+		return nil, b.atChunk(err, &b.columns[0])
+	}
+	if !ok {
+		return nil, nil
+	}
+	if first < len(b.columns) {
+		if err := room.read(ctx, &b, b.columns[first:]); err != nil {
+			return nil, err
+		}
+	}
+	r := &Record{ID: id, Labels: make([]Label, 0, len(columns))}
+	counts, err := payload(&b.columns[1])
+	if err != nil {
+		return nil, err
+	}
+	if r.RowCount, err = deltaAt(counts, row); err != nil {
+		return nil, b.atChunk(err, &b.columns[1])
+	}
+	for _, c := range columns {
+		chunk, err := payload(c)
+		if err != nil {
+			return nil, err
+		}
+		d, err := pickDict(chunk, n, []int{row})
+		if err != nil {
+			return nil, b.atChunk(err, c)
+		}
+		if code := d.codes[0]; code != 0 {
+			r.Labels = append(r.Labels, Label{p.a.tags[c.tag].Name, d.values[code]})
+		}
+	}
+	return r, nil
+}
+
+// lookupRoom is memory for the chunks of a block, and for one that is decompressed.
+type lookupRoom struct {
+	stored  []byte
+	at      uint64 // where stored begins
+	store   *store // in place of stored, where the chunks do not follow one another
+	decoded []byte
+}
+
+// lookupRooms are those that wait for the next lookup. One that is larger than most is not kept.
+var lookupRooms sync.Pool
+
+const maxLookupRoom = 4 << 20
+
+// read reads the chunks of columns that follow one another.
+func (l *lookupRoom) read(ctx context.Context, b *blockAt, columns []column) error {
+	l.store = nil
+	l.at = columns[0].Offset
+	end, sum := columns[len(columns)-1].end(), uint64(0)
+	for i := range columns {
+		sum += uint64(columns[i].Stored)
+	}
+	if end-l.at == sum && end <= b.part.tailAt && sum <= maxLookupRoom {
+		l.stored = slices.Grow(l.stored[:0], int(sum))[:sum]
+		return b.part.obj.ReadAt(ctx, l.stored, int64(l.at))
+	}
+	l.store = newStore(b.part)
+	ranges := make([]source.Range, len(columns))
+	for i := range columns {
+		ranges[i] = columns[i].span()
+	}
+	return l.store.fetch(ctx, ranges)
+}
+
+// decode decompresses a payload, which is good until the next one.
+func (l *lookupRoom) decode(r payloadRef, stored []byte) ([]byte, error) {
+	p, err := r.decodeInto(l.decoded, stored)
+	if err == nil && r.Compression != compressionNone && cap(p) > cap(l.decoded) {
+		l.decoded = p
+	}
+	return p, err
+}
+
+// block finds the block of an identifier in a leaf.
+func (l *lookupRoom) block(ctx context.Context, p *part, leaf int, id ID) (*block, error) {
+	ref := p.leaves[leaf]
+	if err := p.fits(ref); err != nil {
+		return nil, err
+	}
+	stored, err := []byte(nil), error(nil)
+	if ref.end() <= p.tailAt {
+		l.stored = slices.Grow(l.stored[:0], int(ref.Stored))[:ref.Stored]
+		stored, err = l.stored, p.obj.ReadAt(source.ForDirectory(ctx), l.stored, int64(ref.Offset))
+	} else {
+		stored, err = p.stored(source.ForDirectory(ctx), ref.payloadRef)
+	}
+	if err != nil {
+		return nil, fault.Locate(err, p.obj.Name(), leafPlace(leaf), 0)
+	}
+	page, err := l.decode(ref.payloadRef, stored)
+	if err != nil {
+		return nil, fault.Locate(err, p.obj.Name(), leafPlace(leaf), 0)
+	}
+	b, err := findBlock(page, p.frame, p.a.index, id)
+	if err != nil {
+		return nil, p.inLeaf(err, leaf)
+	}
+	return b, nil
+}
+
+// get returns the stored bytes of a chunk that was read.
+func (l *lookupRoom) get(c *column) []byte {
+	if l.store != nil {
+		return l.store.get(c.span())
+	}
+	return l.stored[c.Offset-l.at:][:c.Stored]
+}
+
+func (r payloadRef) span() source.Range {
+	return source.Range{Start: int64(r.Offset), End: int64(r.end())}
 }
 
 // compare is -1 when the range is before the identifier, 1 when it is behind, 0 when it has the identifier in it.

@@ -52,7 +52,7 @@ func (r payloadRef) end() uint64 { return r.Offset + uint64(r.Stored) }
 
 // parsePayloadRef reads a reference of 32 bytes and makes checks 29 to 31 and 37, which hold for all. mandatory says that
 // the payload cannot be empty.
-func parsePayloadRef(p []byte, mandatory func(r *payloadRef) bool) (payloadRef, error) {
+func parsePayloadRef(p []byte, mandatory func(r payloadRef) bool) (payloadRef, error) {
 	r := payloadRef{
 		Offset: binary.LittleEndian.Uint64(p), Stored: binary.LittleEndian.Uint32(p[8:]), Decoded: binary.LittleEndian.Uint32(p[12:]),
 		Checksum: binary.LittleEndian.Uint64(p[16:]), Encoding: binary.LittleEndian.Uint16(p[24:]), Compression: binary.LittleEndian.Uint16(p[26:]),
@@ -62,7 +62,7 @@ func parsePayloadRef(p []byte, mandatory func(r *payloadRef) bool) (payloadRef, 
 		return r, failed(fault.UnsupportedVersion, 29, "the reserved field of a reference is %#x, not 0", reserved)
 	case r.end() < r.Offset:
 		return r, corrupt(30, "a payload of %d bytes at %d", r.Stored, r.Offset)
-	case mandatory(&r) && (r.Stored < 1 || r.Decoded < 1):
+	case mandatory(r) && (r.Stored < 1 || r.Decoded < 1):
 		return r, corrupt(31, "a payload of %d stored and %d decoded bytes", r.Stored, r.Decoded)
 	case r.Compression == compressionNone && r.Stored != r.Decoded:
 		return r, corrupt(37, "a payload without compression has %d stored and %d decoded bytes", r.Stored, r.Decoded)
@@ -97,7 +97,7 @@ func appendID(dst []byte, id ID) []byte {
 // parsePageRef reads a reference of 56 bytes and makes the checks of page references. The metadata area is [from, to).
 func parsePageRef(p []byte, from, to uint64, most uint32) (r pageRef, err error) {
 	r.Range = Range{parseID(p), parseID(p[12:])}
-	if r.payloadRef, err = parsePayloadRef(p[24:], func(*payloadRef) bool { return true }); err != nil {
+	if r.payloadRef, err = parsePayloadRef(p[24:], func(payloadRef) bool { return true }); err != nil {
 		return r, err
 	}
 	switch {

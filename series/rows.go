@@ -1,8 +1,12 @@
 package series
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
 
 	"github.com/spilehq/spile/fault"
 )
@@ -19,7 +23,8 @@ type rows struct {
 	blockAt
 	tsids  []uint64
 	counts []uint64
-	tags   map[int]*dict // by the index of the tag in the artifact; a tag that the block does not store is not there
+	chunks map[int]*tagChunk // by the index of the tag in the artifact; a tag that the block does not store is not there
+	tags   map[int]*dict     // those of which all rows are decoded
 }
 
 // wanted says which columns of a block are read.
@@ -34,7 +39,7 @@ func load(ctx context.Context, blocks []blockAt, w wanted, bytes *store) ([]rows
 	out := make([]rows, len(blocks))
 	var list []loading
 	for i, b := range blocks {
-		out[i] = rows{blockAt: b, tags: make(map[int]*dict, len(w.tags))}
+		out[i] = newRows(b)
 		if w.tsids {
 			list = append(list, loading{&out[i], &b.columns[0], tagTSID})
 		}
@@ -45,7 +50,74 @@ func load(ctx context.Context, blocks []blockAt, w wanted, bytes *store) ([]rows
 			list = append(list, loading{&out[i], c, c.tag})
 		}
 	}
-	return out, loadAll(ctx, list, bytes)
+	if err := loadAll(ctx, list, bytes); err != nil {
+		return out, err
+	}
+	return out, parallel(len(out), func(i int) error {
+		for tag := range out[i].chunks {
+			if _, err := out[i].dict(tag); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func newRows(b blockAt) rows {
+	return rows{blockAt: b, chunks: make(map[int]*tagChunk), tags: make(map[int]*dict)}
+}
+
+// dict decodes all rows of a tag that was read.
+func (r *rows) dict(tag int) (*dict, error) {
+	if d := r.tags[tag]; d != nil {
+		return d, nil
+	}
+	d, err := r.chunks[tag].dict()
+	if err != nil {
+		return nil, r.atChunk(err, r.column(tag))
+	}
+	r.tags[tag] = d
+	return d, nil
+}
+
+// parallel does n things, as many at a time as there are processors, and returns the error of the first of those that fail.
+func parallel(n int, do func(i int) error) error {
+	workers := min(n, runtime.GOMAXPROCS(0))
+	if workers <= 1 {
+		for i := range n {
+			if err := do(i); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	errs := make([]error, n)
+	var next atomic.Int64
+	var work sync.WaitGroup
+	for range workers {
+		work.Go(func() {
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+				if errs[i] = do(i); errs[i] != nil {
+					return
+				}
+			}
+		})
+	}
+	work.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// atChunk is at, for an error that tells no place in the part.
+func (b *blockAt) atChunk(err error, c *column) error {
+	if f, ok := err.(*fault.Error); ok {
+		err = f.At(int64(c.Offset))
+	}
+	return b.located(err, c)
 }
 
 // located gives an error the place of a column.
@@ -68,7 +140,7 @@ func (r *rows) set(tag int, v any) {
 	case tagCount:
 		r.counts = v.([]uint64)
 	default:
-		r.tags[tag] = v.(*dict)
+		r.chunks[tag] = v.(*tagChunk)
 	}
 }
 
@@ -83,6 +155,23 @@ func (b *blockAt) decode(c *column, stored []byte) (v any, size int64, err error
 		err = f.At(int64(c.Offset))
 	}
 	return v, size, err
+}
+
+// open is decode, that of a tag up to its compression alone. What is remembered has bytes of its own.
+func (b *blockAt) open(c *column, stored []byte) (v any, size int64, err error) {
+	if c.Encoding != encodingDict {
+		return b.decode(c, stored)
+	}
+	p, err := c.payloadRef.decode(stored)
+	if err != nil {
+		return nil, 0, err
+	}
+	if b.part.a.cache != nil && c.Compression == compressionNone {
+		p = bytes.Clone(p)
+	}
+	t := newTagChunk(p, int(b.series), c.nulls)
+	t.cache, t.key = b.part.a.cache, cacheKey{b.part.a.cacheID, b.part.id, c.Offset}
+	return t, t.size(len(p)), nil
 }
 
 func (b *blockAt) decodeChunk(c *column, p []byte) (any, int64, error) {

@@ -185,6 +185,7 @@ type selection struct {
 	count int      // of them, once the range is cut
 	from  int      // the rows in the range
 	to    int
+	out   []outColumn // the tags of records, in their order
 }
 
 // Select gives the series that match, in the order of their identifiers. Its memory is that of some blocks.
@@ -201,12 +202,15 @@ func (a *Artifact) selectRecords(ctx context.Context, q *Query, labels Mode) ite
 			return
 		}
 		var given int64
+		var room labelRoom
 		for s, err := range p.selections(ctx, wanted{tsids: true, counts: true, tags: p.columns}) {
 			if err != nil {
 				yield(Record{}, err)
 				return
 			}
+			i := -1
 			for k := range s.each() {
+				i++
 				if q.Limit > 0 && given == q.Limit {
 					if q.Explain != nil {
 						q.Explain.Truncated = true
@@ -217,21 +221,13 @@ func (a *Artifact) selectRecords(ctx context.Context, q *Query, labels Mode) ite
 				if q.Explain != nil {
 					q.Explain.Selected++
 				}
-				if !yield(s.recordIn(k, labels), nil) {
+				r := Record{ID: ID{s.First.Table, s.tsids[k]}, RowCount: s.counts[k], Labels: room.labels(s.out, i, k, s.count-i, labels)}
+				if !yield(r, nil) {
 					return
 				}
 			}
 		}
 	}
-}
-
-// recordIn is row k in a mode: that of Prometheus leaves empty labels out.
-func (s *selection) recordIn(k int, mode Mode) Record {
-	r := s.record(k)
-	if mode == Prom {
-		r.Labels = slices.DeleteFunc(r.Labels, func(l Label) bool { return l.Value == "" })
-	}
-	return r
 }
 
 // Count counts the series that match. Blocks that statistics decide cost nothing, but for the TSIDs of those at the ends of
@@ -355,7 +351,7 @@ func (p *plan) selections(ctx context.Context, w wanted) iter.Seq2[*selection, e
 			for in[0].Last.Less(b.First) { // of ranges that are many, each is of one table, as the block is
 				in = in[1:]
 			}
-			s := &selection{rows: rows{blockAt: b, tags: make(map[int]*dict)}, in: in[0], to: int(b.series)}
+			s := &selection{rows: newRows(b), in: in[0], to: int(b.series)}
 			if p.skips(s) {
 				e.Skipped++
 				continue
@@ -443,20 +439,27 @@ func (p *plan) evaluate(ctx context.Context, window []*selection, bytes *store, 
 			if round < len(todo[i]) && (s.alive == nil || !isZero(s.alive)) {
 				m := todo[i][round]
 				c := s.column(m.tag)
-				if s.tags[m.tag] == nil {
+				if s.chunks[m.tag] == nil {
 					m.explain.Bytes += int64(c.Stored)
+					load = append(load, loading{&s.rows, c, m.tag})
 				}
-				load = append(load, loading{&s.rows, c, m.tag})
 			}
 		}
 		if err := loadAll(ctx, load, bytes); err != nil {
 			return err
 		}
-		for i, s := range window {
-			if round < len(todo[i]) && (s.alive == nil || !isZero(s.alive)) {
-				if err := s.match(ctx, todo[i][round], p.q.Mode); err != nil {
-					return err
-				}
+		ran := make([]int64, len(window))
+		if err := parallel(len(window), func(i int) (err error) {
+			if s := window[i]; round < len(todo[i]) && (s.alive == nil || !isZero(s.alive)) {
+				ran[i], err = s.match(ctx, todo[i][round], p.q.Mode)
+			}
+			return err
+		}); err != nil {
+			return err
+		}
+		for i, n := range ran {
+			if n > 0 {
+				todo[i][round].explain.Evaluations += n
 			}
 		}
 	}
@@ -474,7 +477,7 @@ func (p *plan) evaluate(ctx context.Context, window []*selection, bytes *store, 
 			load = append(load, loading{&s.rows, &s.columns[1], tagCount})
 		}
 		for c := range s.among(w.tags) {
-			if s.tags[c.tag] == nil {
+			if s.chunks[c.tag] == nil {
 				load = append(load, loading{&s.rows, c, c.tag})
 			}
 		}
@@ -482,8 +485,13 @@ func (p *plan) evaluate(ctx context.Context, window []*selection, bytes *store, 
 	if err := loadAll(ctx, load, bytes); err != nil {
 		return err
 	}
+	if err := parallel(len(window), func(i int) error {
+		window[i].cutAlive()
+		return window[i].output(w.tags)
+	}); err != nil {
+		return err
+	}
 	for _, s := range window {
-		s.cutAlive()
 		// Tags that were read for a matcher alone are no label of the record.
 		for tag := range s.tags {
 			_, printed := slices.BinarySearch(w.tags, tag)
@@ -504,22 +512,80 @@ func isZero(words []uint64) bool {
 	return true
 }
 
-// match takes the rows out that a matcher does not select. It is run once for each value of the dictionary.
-func (s *selection) match(ctx context.Context, m planned, mode Mode) error {
-	d := s.tags[m.tag]
+// pickShare is how many rows of a block there are to one that matches when not all of them are decoded.
+const pickShare = 4
+
+// output decodes the tags of records, in their order: of a block in which few rows match, those rows alone.
+func (s *selection) output(tags []int) error {
+	if s.count == 0 {
+		return nil
+	}
+	var picked []int
+	if s.count*pickShare <= int(s.series) {
+		picked = slices.AppendSeq(make([]int, 0, s.count), s.each())
+	}
+	for _, tag := range tags {
+		chunk := s.chunks[tag]
+		if chunk == nil {
+			continue
+		}
+		o := outColumn{name: s.part.a.tags[tag].Name}
+		var err error
+		if picked == nil || s.tags[tag] != nil {
+			o.d, err = s.dict(tag)
+		} else {
+			o.picked = true
+			if o.d, err = chunk.pick(picked); err != nil {
+				err = s.atChunk(err, s.column(tag))
+			}
+		}
+		if err != nil {
+			return err
+		}
+		s.out = append(s.out, o)
+	}
+	return nil
+}
+
+// match takes the rows out that a matcher does not select. It is run once for each value of the dictionary; how often, is
+// returned.
+func (s *selection) match(ctx context.Context, m planned, mode Mode) (ran int64, err error) {
+	c, null := s.chunks[m.tag], m.matchesNull(mode)
+	if (c.nulls == 0 || !null) && c.lacks(m.Matcher) {
+		s.alive = make([]uint64, (c.series+63)/64)
+		return 0, nil
+	}
+	state := c.state.Load()
+	if state.d == nil {
+		s.alive, ran, err = c.match(ctx, state.p, m.Matcher, null, s.alive)
+		if err != nil {
+			err = s.atChunk(err, s.column(m.tag))
+		}
+		return ran, err
+	}
+	return int64(len(state.d.values) - 1), fault.Locate(s.keep(ctx, state.d, m.Matcher, null), s.part.a.name, "", 0)
+}
+
+// keep takes the rows out whose values a matcher does not select.
+func (s *selection) keep(ctx context.Context, d *dict, m *Matcher, null bool) error {
 	hit := make([]bool, len(d.values))
-	hit[0] = m.matchesNull(mode)
-	spent := int64(0)
+	hit[0] = null
+	some, spent := null, int64(0)
 	for i, v := range d.values[1:] {
-		hit[i+1] = m.matchesWithin(ctx, v)
+		if m.matchesWithin(ctx, v) {
+			hit[i+1], some = true, true
+		}
 		if spent += m.cost(v); spent >= costly {
 			spent = 0
 			if err := ctx.Err(); err != nil {
-				return fault.New(nil, "series", "").In(s.part.a.name).Because(err)
+				return fault.New(nil, "series", "").Because(err)
 			}
 		}
 	}
-	m.explain.Evaluations += int64(len(d.values) - 1)
+	if !some {
+		s.alive = make([]uint64, (len(d.codes)+63)/64)
+		return nil
+	}
 	if s.alive == nil {
 		s.alive = make([]uint64, (len(d.codes)+63)/64)
 		for k, code := range d.codes {
@@ -589,7 +655,7 @@ func loadAll(ctx context.Context, list []loading, bytes *store) error {
 			continue
 		}
 		if !l.c.known() {
-			return l.row.located(failed(fault.UnsupportedCodec, 40, "stored in the encoding %d and the compression %d, which are not known", l.c.Encoding, l.c.Compression), l.c)
+			return l.row.located(l.c.unknown(), l.c)
 		}
 		missing = append(missing, l)
 		ranges = append(ranges, source.Range{Start: int64(l.c.Offset), End: int64(l.c.end())})
@@ -600,15 +666,23 @@ func loadAll(ctx context.Context, list []loading, bytes *store) error {
 	if err := bytes.fetch(ctx, ranges); err != nil {
 		return err
 	}
-	for i, l := range missing {
-		v, size, err := l.row.decode(l.c, bytes.get(ranges[i]))
+	decoded := make([]any, len(missing))
+	if err := parallel(len(missing), func(i int) error {
+		l := missing[i]
+		v, size, err := l.row.open(l.c, bytes.get(ranges[i]))
 		if err != nil {
 			return l.row.located(err, l.c)
 		}
-		l.row.set(l.tag, v)
+		decoded[i] = v
 		if c := l.row.part.a.cache; c != nil {
 			c.put(cacheKey{l.row.part.a.cacheID, l.row.part.id, l.c.Offset}, v, size)
 		}
+		return nil
+	}); err != nil {
+		return err
+	}
+	for i, l := range missing {
+		l.row.set(l.tag, decoded[i])
 	}
 	return nil
 }

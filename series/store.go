@@ -29,14 +29,43 @@ type stretch struct {
 
 func (s stretch) end() int64 { return s.start + int64(len(s.bytes)) }
 
+// from is the index of the first stretch that ends behind an offset.
+func (s *store) from(at int64) int {
+	return sort.Search(len(s.spans), func(i int) bool { return s.spans[i].end() > at })
+}
+
+// has reports whether all of a range was read.
+func (s *store) has(r source.Range) bool {
+	for i := s.from(r.Start); r.Start < r.End; i++ {
+		if i == len(s.spans) || s.spans[i].start > r.Start {
+			return false
+		}
+		r.Start = s.spans[i].end()
+	}
+	return true
+}
+
 // get returns the bytes of a range that was read, nil otherwise.
 func (s *store) get(r source.Range) []byte {
-	i := sort.Search(len(s.spans), func(i int) bool { return s.spans[i].end() > r.Start })
-	if i == len(s.spans) || s.spans[i].start > r.Start || s.spans[i].end() < r.End {
+	if !s.has(r) {
 		return nil
 	}
-	at := r.Start - s.spans[i].start
-	return s.spans[i].bytes[at : at+r.Len() : at+r.Len()]
+	i := s.from(r.Start)
+	if i == len(s.spans) {
+		return nil
+	}
+	if s.spans[i].end() >= r.End {
+		at := r.Start - s.spans[i].start
+		return s.spans[i].bytes[at : at+r.Len() : at+r.Len()]
+	}
+	// It lies in more than one, which is seldom: a part of it came with what was asked for before.
+	out := make([]byte, 0, r.Len())
+	for ; r.Start < r.End; i++ {
+		end := min(r.End, s.spans[i].end())
+		out = append(out, s.spans[i].bytes[r.Start-s.spans[i].start:end-s.spans[i].start]...)
+		r.Start = end
+	}
+	return out
 }
 
 // fetch reads the ranges that are not there yet: a plan by the cost of the source, in parallel. Bytes that are there are
@@ -44,7 +73,7 @@ func (s *store) get(r source.Range) []byte {
 func (s *store) fetch(ctx context.Context, ranges []source.Range) error {
 	var missing []source.Range
 	for _, r := range ranges {
-		if r.Len() > 0 && s.get(r) == nil {
+		if r.Len() > 0 && !s.has(r) {
 			missing = append(missing, r)
 		}
 	}
@@ -68,16 +97,6 @@ func (s *store) fetch(ctx context.Context, ranges []source.Range) error {
 	}
 	s.spans = append(s.spans, reads...)
 	slices.SortFunc(s.spans, func(a, b stretch) int { return int(min(1, max(-1, a.start-b.start))) })
-	// Neighbours become one, so that a chunk that lies in two of them is found.
-	joined := s.spans[:0]
-	for _, r := range s.spans {
-		if n := len(joined); n > 0 && joined[n-1].end() == r.start {
-			joined[n-1].bytes = slices.Concat(joined[n-1].bytes, r.bytes)
-		} else {
-			joined = append(joined, r)
-		}
-	}
-	s.spans = joined
 	return nil
 }
 

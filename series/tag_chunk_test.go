@@ -1,0 +1,172 @@
+package series
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/spilehq/spile/internal/wire"
+)
+
+// columnOfTag is a column of values of which some are null, and its chunk.
+type columnOfTag struct {
+	values []string // of each row
+	has    []bool
+	p      []byte
+	nulls  uint32
+}
+
+func drawColumn(t *rapid.T) *columnOfTag {
+	words := []string{"", "a", "ab", "host-1", "host-12", "xhost-1", "ü", "日本", "\x01\x06\x00\x00\x00\x00\x00\x00\x00host-1", "\x00", strings.Repeat("long", 70)}
+	b := newBlockBuilder([]Tag{{1, "x"}})
+	c := &columnOfTag{}
+	many := rapid.Bool().Draw(t, "many")
+	for i := range rapid.IntRange(1, 400).Draw(t, "rows") {
+		v, has := rapid.SampledFrom(words).Draw(t, "value"), rapid.IntRange(0, 5).Draw(t, "null") > 0
+		if many {
+			v += rapid.StringMatching(`[a-c0-2]{0,4}`).Draw(t, "more")
+		}
+		if !has {
+			v = ""
+			c.nulls++
+		}
+		c.values, c.has = append(c.values, v), append(c.has, has)
+		b.add(&record{ID: ID{1, uint64(i)}, count: 1, values: []string{v}, has: []bool{has}})
+	}
+	c.p = appendDict(nil, b.cols[0].values, b.cols[0].codes)
+	return c
+}
+
+// What is found in a chunk that is not decoded is what the rows say.
+func TestMatchUndecoded(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := drawColumn(t)
+		n := len(c.values)
+		op := Op(rapid.IntRange(int(Equal), int(IsNotNull)).Draw(t, "op"))
+		value := rapid.SampledFrom([]string{"", "a", "host-1", "host-.*", ".*1.*", ".*b", ".+", ".*", "a|b|host-1", "(?i)HOST-1", "host-1[0-2]*", "x?host-1", "日.*", "\x00", strings.Repeat("long", 70)}).Draw(t, "text")
+		m, err := NewMatcher(op, "x", value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		null := rapid.Bool().Draw(t, "null matches")
+		var before []uint64
+		if rapid.Bool().Draw(t, "some are out") {
+			before = make([]uint64, (n+63)/64)
+			for k := range n {
+				if rapid.Bool().Draw(t, "in") {
+					before[k>>6] |= 1 << (k & 63)
+				}
+			}
+		}
+		want := make([]uint64, (n+63)/64)
+		for k := range n {
+			selects := null
+			if c.has[k] {
+				selects = m.Matches(c.values[k])
+			}
+			if selects && (before == nil || before[k>>6]>>(k&63)&1 == 1) {
+				want[k>>6] |= 1 << (k & 63)
+			}
+		}
+		chunk := newTagChunk(c.p, n, c.nulls)
+		if chunk.lacks(m) {
+			for k := range n {
+				if c.has[k] && m.Matches(c.values[k]) {
+					t.Fatalf("%s: row %d, %q, matches what lacks a match", m, k, c.values[k])
+				}
+			}
+		}
+		got, _, err := chunk.match(context.Background(), c.p, m, null, slices.Clone(before))
+		if err != nil || !slices.Equal(got, want) {
+			t.Fatalf("%s, undecoded: %x, want %x, %v", m, got, want, err)
+		}
+		d, err := chunk.dict()
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := &selection{alive: slices.Clone(before)}
+		if err := s.keep(context.Background(), d, m, null); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(s.alive, want) {
+			t.Fatalf("%s, decoded: %x, want %x", m, s.alive, want)
+		}
+	})
+}
+
+func TestPick(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := drawColumn(t)
+		var of []int
+		for k := range c.values {
+			if rapid.IntRange(0, 3).Draw(t, "pick") == 0 {
+				of = append(of, k)
+			}
+		}
+		chunk := newTagChunk(c.p, len(c.values), c.nulls)
+		for _, decoded := range []bool{false, true} {
+			if decoded {
+				if _, err := chunk.dict(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			d, err := chunk.pick(of)
+			if err != nil || len(d.codes) != len(of) {
+				t.Fatal(err, len(of))
+			}
+			for i, k := range of {
+				if has := d.codes[i] != 0; has != c.has[k] || d.values[d.codes[i]] != c.values[k] {
+					t.Fatalf("row %d is %q, %v, want %q, %v", k, d.values[d.codes[i]], has, c.values[k], c.has[k])
+				}
+			}
+		}
+	})
+}
+
+func TestFindDelta(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		v := rapid.SliceOfNDistinct(rapid.Uint64(), 1, 200, rapid.ID).Draw(t, "numbers")
+		slices.Sort(v)
+		p := appendDeltas(nil, v)
+		if got, err := decodeDeltas(p, len(v)); err != nil || !slices.Equal(got, v) {
+			t.Fatal(got, err)
+		}
+		want := rapid.OneOf(rapid.SampledFrom(v), rapid.Uint64()).Draw(t, "want")
+		at, there := slices.BinarySearch(v, want)
+		row, ok, err := findDelta(p, len(v), want)
+		if err != nil || ok != there || ok && row != at {
+			t.Fatalf("%d is at %d, %v, %v, want %d, %v", want, row, ok, err, at, there)
+		}
+		if there {
+			if got, err := deltaAt(p, at); err != nil || got != want {
+				t.Fatal(got, err)
+			}
+		}
+	})
+}
+
+func TestUvarint(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := rapid.SliceOfN(rapid.Byte(), 8, 40).Draw(t, "bytes")
+		u, n := wire.Uvarint64(p)
+		if v, k := uvarint(p); k != 0 && (v != u || k != n) || k == 0 && n > 0 && n <= 8 {
+			t.Fatalf("% x: %d, %d, want %d, %d", p, v, k, u, n)
+		}
+		at, want := 0, rapid.IntRange(0, 40).Draw(t, "n")
+		for range want {
+			for at < len(p) && p[at] >= 0x80 {
+				at++
+			}
+			at++
+		}
+		if at > len(p) {
+			at = -1
+		}
+		if got := skipUvarints(p, want); got != at {
+			t.Fatalf("% x: %d numbers take %d, want %d", p, want, got, at)
+		}
+	})
+}
