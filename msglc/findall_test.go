@@ -326,3 +326,42 @@ func TestFindAllFailures(t *testing.T) {
 		}
 	}
 }
+
+// TestFindAllDamaged compares the two in documents whose long table of contents is damaged, which shows when it is read.
+func TestFindAllDamaged(t *testing.T) {
+	file, paths, _ := scattered(t, 6_000, 20, 60)
+	clean := open(t, file, nil)
+	from := clean.Info().TOCStart
+	dice := rand.New(rand.NewPCG(5, 6))
+	wrong := 0
+	for range 40 {
+		bad := append([]byte(nil), file...)
+		for range 3 {
+			bad[from+dice.Int64N(clean.Info().TOCSize)] ^= 1 << dice.IntN(8)
+		}
+		obj := &distant{Object: source.Memory("bad.msg", bad), cost: source.Cost{Gap: 4 << 10, Parallel: 4}}
+		single, err := Open(t.Context(), obj, nil)
+		if err != nil {
+			continue
+		}
+		together, err := Open(t.Context(), obj, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		i := 0
+		for n, err := range together.FindAll(t.Context(), paths) {
+			m, err2 := single.Find(t.Context(), paths[i])
+			got, want := outcome(t.Context(), n, err), outcome(t.Context(), m, err2)
+			if got != want {
+				t.Fatalf("path %v:\n%s\nand one by one\n%s", paths[i], got, want)
+			}
+			if strings.HasPrefix(got, "error: ") {
+				wrong++
+			}
+			i++
+		}
+	}
+	if wrong == 0 {
+		t.Error("no damage was found")
+	}
+}

@@ -375,13 +375,13 @@ type scanned struct {
 
 // block adds a block.
 func (s *tagScan) block(ctx context.Context, b blockAt) error {
-	if s.size > windowBytes {
-		if err := s.flush(ctx); err != nil {
-			return err
-		}
-	}
 	for i := 2; i < len(b.columns); i++ {
 		c := &b.columns[i]
+		if s.size > windowBytes {
+			if err := s.flush(ctx); err != nil {
+				return err
+			}
+		}
 		yes, err := s.wants(b, c)
 		if err != nil {
 			return err
@@ -391,6 +391,9 @@ func (s *tagScan) block(ctx context.Context, b blockAt) error {
 		}
 		if !c.known() {
 			return b.located(failed(fault.UnsupportedCodec, 40, "stored in the encoding %d and the compression %d, which are not known", c.Encoding, c.Compression), c)
+		}
+		if most, holds := b.part.a.most, int64(c.Stored)+c.holds(b.block)+c.decoding(); most > 0 && holds > most {
+			return b.tooLarge(most, holds, c)
 		}
 		s.window = append(s.window, scanned{b, c})
 		s.ranges = append(s.ranges, source.Range{Start: int64(c.Offset), End: int64(c.end())})

@@ -219,6 +219,28 @@ func TestAnalyzeVectors(t *testing.T) {
 	}
 }
 
+// A column that takes more than an artifact may hold is an error, of analyzing and of redacting.
+func TestAnalyzeBound(t *testing.T) {
+	ctx := context.Background()
+	var records []Record
+	for i := range 2000 {
+		records = append(records, Record{ID: ID{1, uint64(i)}, RowCount: 1, Labels: []Label{{"host", fmt.Sprint("host-", i)}}})
+	}
+	files := buildIn(t, &Manifest{Tags: []Tag{{1, "host"}}}, records, nil)
+	for most, want := range map[int64]error{50_000: fault.Limit, 10 << 20: nil, -1: nil} {
+		a, err := Open(ctx, files.opener(), &Options{MaxDecoded: most})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, analyzed := Analyze(ctx, a, nil)
+		_, redacted := NewRedactor(ctx, a, &RedactOptions{Key: redactKey})
+		if !errors.Is(analyzed, want) || !errors.Is(redacted, want) {
+			t.Errorf("at most %d: %v, %v, want %v", most, analyzed, redacted, want)
+		}
+		a.Close()
+	}
+}
+
 // Of columns that pages describe wholly no chunk is read, and no temporary file stays open.
 func TestAnalyzeReads(t *testing.T) {
 	ctx := context.Background()

@@ -188,9 +188,19 @@ func (t *FolderTarget) Create(_ context.Context, name string) (Output, error) {
 	}
 	f, err := source.CreateAtomic(filepath.Join(t.stage, name))
 	if err != nil {
-		return nil, err
+		return nil, t.named(err, name)
 	}
 	return &folderOutput{f, t, name}, nil
+}
+
+// named gives an error the name that an object is to have, in place of that which it has so long.
+func (t *FolderTarget) named(err error, name string) error {
+	f, ok := errors.AsType[*fault.Error](err)
+	if !ok {
+		return err
+	}
+	c := *f
+	return c.In(filepath.Join(t.dir, name))
 }
 
 type folderOutput struct {
@@ -199,9 +209,14 @@ type folderOutput struct {
 	name string
 }
 
+func (o *folderOutput) Write(p []byte) (int, error) {
+	n, err := o.AtomicFile.Write(p)
+	return n, o.t.named(err, o.name)
+}
+
 func (o *folderOutput) Commit() error {
 	if err := o.AtomicFile.Commit(); err != nil {
-		return err
+		return o.t.named(err, o.name)
 	}
 	o.t.files = append(o.t.files, filepath.Join(o.t.dir, o.name))
 	if o.name != ManifestName {

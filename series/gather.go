@@ -66,6 +66,7 @@ func (g *Gatherer) Add(ctx context.Context, a *Artifact, order int, explain *Exp
 	}
 	sub := g.query
 	sub.Explain = explain
+	sub.ahead = max(1, windowDecoded/int64(g.opts.Parallel))
 	if sub.Limit > 0 {
 		sub.Limit++ // which tells whether there are more
 	}

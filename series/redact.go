@@ -6,6 +6,7 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/binary"
+	"hash"
 	"iter"
 	"maps"
 	"math/bits"
@@ -53,7 +54,7 @@ type RedactOptions struct {
 // contains a value of 4 to 16 bytes that was replaced.
 //
 // Tables, TSIDs, numbers of rows, and what the manifest covers stay. A TSID may be a hash of the labels, and so confirm a
-// guess of all of them.
+// guess of all of them. A redactor is not safe for concurrent use.
 type Redactor struct {
 	a      *Artifact
 	opts   RedactOptions
@@ -61,6 +62,8 @@ type Redactor struct {
 	values []map[string]string // by tag; nil where they stay
 	avoid  avoided
 	layout WriteOptions
+	keyed  hash.Hash // HMAC with the key
+	text   []byte    // that is hashed
 }
 
 // NewRedactor reads all values of an artifact, and assigns their replacements.
@@ -69,6 +72,7 @@ func NewRedactor(ctx context.Context, a *Artifact, o *RedactOptions) (*Redactor,
 	if len(r.opts.Key) != RedactKeySize {
 		return nil, fault.New(fault.Invalid, "series", "a key of %d bytes, %d are one", len(r.opts.Key), RedactKeySize)
 	}
+	r.keyed = hmac.New(sha256.New, r.opts.Key)
 	if a.manifest == nil {
 		return nil, fault.New(fault.Invalid, "series", "is a part without its manifest").In(a.name)
 	}
@@ -137,7 +141,6 @@ func (r *Redactor) collect(ctx context.Context) error {
 
 // assign makes the replacements.
 func (r *Redactor) assign(ctx context.Context) error {
-	r.avoid.texts = make(map[string]struct{})
 	for _, values := range r.values {
 		for v := range values {
 			r.avoid.add(v)
@@ -268,12 +271,12 @@ func (r *Redactor) pad(text *[]byte, seed []byte, alphabet string, length int) b
 }
 
 func (r *Redactor) padOnce(text *[]byte, seed []byte, try int, alphabet string, length int) bool {
-	var block [sha256.Size]byte
+	block := seed // the first 32 characters; what comes behind them, and another try, is made of it
 	for i := 0; len(*text) < length; i++ {
-		if i%len(block) == 0 {
+		if i%len(block) == 0 && i+try > 0 {
 			h := hmac.New(sha256.New, seed)
 			h.Write(binary.BigEndian.AppendUint64([]byte{byte(try)}, uint64(i/len(block))))
-			h.Sum(block[:0])
+			block = h.Sum(nil)
 		}
 		*text = append(*text, 0)
 		last := &(*text)[len(*text)-1]
@@ -289,29 +292,52 @@ func (r *Redactor) padOnce(text *[]byte, seed []byte, try int, alphabet string, 
 
 // hash is the keyed hash of a value.
 func (r *Redactor) hash(kind, label, value string) []byte {
-	h := hmac.New(sha256.New, r.opts.Key)
-	for _, s := range []string{kind, label, value} {
-		h.Write(binary.BigEndian.AppendUint64(nil, uint64(len(s))))
-		h.Write([]byte(s))
+	r.keyed.Reset()
+	r.text = r.text[:0]
+	for _, s := range [...]string{kind, label, value} {
+		r.text = append(binary.BigEndian.AppendUint64(r.text, uint64(len(s))), s...)
 	}
-	return h.Sum(nil)
+	r.keyed.Write(r.text)
+	return r.keyed.Sum(nil)
 }
 
 // avoided are texts that no replacement contains.
 type avoided struct {
 	texts   map[string]struct{}
 	lengths [mostAvoided + 1]bool
+	ends    []uint64 // a bit for the hash of the last 4 bytes of each: most texts need no look at the map
 }
 
 func (a *avoided) add(text string) {
-	if n := len(text); n >= leastAvoided && n <= mostAvoided {
-		a.texts[text] = struct{}{}
-		a.lengths[n] = true
+	if n := len(text); n < leastAvoided || n > mostAvoided {
+		return
 	}
+	if a.texts == nil {
+		a.texts, a.ends = make(map[string]struct{}), make([]uint64, 1<<(avoidedBits-6))
+	}
+	a.texts[text] = struct{}{}
+	a.lengths[len(text)] = true
+	bit := endBit(text)
+	a.ends[bit>>6] |= 1 << (bit & 63)
+}
+
+// avoidedBits is such that the bits take 512 KiB, which caches of processors hold.
+const avoidedBits = 22
+
+func endBit[T string | []byte](text T) uint32 {
+	n := len(text)
+	last := uint32(text[n-4]) | uint32(text[n-3])<<8 | uint32(text[n-2])<<16 | uint32(text[n-1])<<24
+	return last * 0x9e3779b1 >> (32 - avoidedBits) // the golden ratio: neighbours get far from one another
 }
 
 // endsIn reports whether a text ends in one that is to be avoided.
 func (a *avoided) endsIn(text []byte) bool {
+	if len(text) < leastAvoided || a.texts == nil {
+		return false
+	}
+	if bit := endBit(text); a.ends[bit>>6]&(1<<(bit&63)) == 0 {
+		return false
+	}
 	for n := leastAvoided; n <= min(len(text), mostAvoided); n++ {
 		if !a.lengths[n] {
 			continue

@@ -158,7 +158,7 @@ func (v *verifier) part(p *part) error {
 	warn := func(where string, offset uint64, check int, format string, args ...any) {
 		v.say(true, name, where, int64(offset), check, format, args...)
 	}
-	v.payload(p, "root", f.root.payloadRef)
+	v.payload(p, "root", f.root.payloadRef, nil)
 	if f.depth == 2 && len(p.leaves) == 1 {
 		warn("root", f.root.Offset, 84, "two levels of pages for one leaf")
 	}
@@ -168,7 +168,7 @@ func (v *verifier) part(p *part) error {
 	lastLeaf, lastChunk := uint64(0), uint64(0)
 	for i, ref := range p.leaves {
 		if f.depth == 2 {
-			v.payload(p, leafPlace(i), ref.payloadRef)
+			v.payload(p, leafPlace(i), ref.payloadRef, nil)
 			used = append(used, span{ref.Offset, ref.end(), -1})
 		}
 		if ref.Offset < lastLeaf {
@@ -238,17 +238,19 @@ func (v *verifier) spans(name string, used []span, complete bool, f *frame) {
 	}
 }
 
-// payload makes the part of check 84 that is about compression.
-func (v *verifier) payload(p *part, where string, r payloadRef) {
+// payload makes the part of check 84 that is about compression. stored is nil where it is not read yet.
+func (v *verifier) payload(p *part, where string, r payloadRef, stored []byte) {
 	if r.Compression == compressionZstd && r.Stored >= r.Decoded {
 		v.say(true, p.obj.Name(), where, int64(r.Offset), 84, "compressed to %d bytes, not fewer than the %d that it decodes to", r.Stored, r.Decoded)
 	}
 	if r.Compression != compressionZstd || !v.opts.Full {
 		return
 	}
-	stored, err := p.stored(v.ctx, r)
-	if err != nil {
-		return
+	if stored == nil {
+		var err error
+		if stored, err = p.stored(v.ctx, r); err != nil {
+			return
+		}
 	}
 	if s, err := shapeOf(stored); err != nil || s.frames != 1 || s.skippable > 0 {
 		v.say(true, p.obj.Name(), where, int64(r.Offset), 84, "compressed as more than one frame")
@@ -290,7 +292,7 @@ func (v *verifier) block(b blockAt) error {
 			continue
 		}
 		where := fmt.Sprintf("%s, column %s", b.part.place(b.leaf, b.block), c.name)
-		v.payload(b.part, where, c.payloadRef)
+		v.payload(b.part, where, c.payloadRef, stored)
 		if d, ok := decoded.(*dict); ok {
 			if err := d.lint(c); err != nil {
 				if err := v.found(b.located(err, c)); err != nil {

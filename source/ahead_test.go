@@ -37,6 +37,7 @@ func (f *far) ReadAt(ctx context.Context, p []byte, off int64) error {
 	f.asked = append(f.asked, r)
 	f.now++
 	f.most = max(f.most, f.now)
+	fail := f.fail
 	f.mu.Unlock()
 	defer func() {
 		f.mu.Lock()
@@ -48,8 +49,8 @@ func (f *far) ReadAt(ctx context.Context, p []byte, off int64) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	if f.fail != nil {
-		if err := f.fail(r); err != nil {
+	if fail != nil {
+		if err := fail(r); err != nil {
 			return err
 		}
 	}
@@ -145,7 +146,9 @@ func TestReadAheadFailures(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	f.mu.Lock() // pieces may still be on their way
 	f.fail = func(r source.Range) error { return errors.New("broken") }
+	f.mu.Unlock()
 	if err := obj.ReadAt(t.Context(), make([]byte, 1000), 100_000); err == nil {
 		t.Error("no error")
 	}
@@ -157,11 +160,13 @@ func TestReadAheadClose(t *testing.T) {
 	f := &far{Object: source.Memory("x", content(8<<20)), gap: 1 << 16}
 	obj := source.ReadAhead(f, 32<<20)
 	for at := range int64(3) {
+		ctx := t.Context()
 		if at == 2 {
 			f.Object = blocking{f.Object}
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithTimeout(ctx, 20*time.Millisecond)
+			defer cancel()
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-		defer cancel()
 		if err := obj.ReadAt(ctx, make([]byte, 1000), 1000*at); (err != nil) != (at == 2) {
 			t.Errorf("read %d: %v", at, err)
 		}

@@ -21,7 +21,8 @@ func newGet(e *env) *cobra.Command {
 		Short: "Print one value as JSON",
 		Long: `Get prints the value at each PATH as a line of JSON. Of a document it reads the table of contents as far as the path
 leads, and the bytes of the value. It takes the paths in order and ends with the first that is not there: the values
-before it are printed, and the exit status is 1.
+before it are printed, and the exit status is 1. What the paths need is read together, so that over a network many of them
+take little longer than one.
 
 In a table a path is a row, 17 or -1, a cell, 17/label, a column, */label, or a slice of rows, 10:20 or 10:20/label. A
 column goes by the name that --schema gives it, or by its tag. An element of an array is 17/drops/0; */drops/0 is that of

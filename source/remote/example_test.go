@@ -131,6 +131,10 @@ func (album) Discard(context.Context) error {
 	fmt.Println("discard")
 	return nil
 }
+func (album) Remove(context.Context) error {
+	fmt.Println("remove")
+	return nil
+}
 
 // A Writer cuts what is written into parts. What is shorter than one is put at once.
 func ExampleNewWriter() {
