@@ -182,6 +182,7 @@ func drawRecords(t *rapid.T, tags []Tag) []Record {
 
 func drawQuery(t *rapid.T, tags []Tag) *Query {
 	q := &Query{Mode: Mode(rapid.IntRange(0, 1).Draw(t, "mode")), IgnoreUnknown: rapid.Bool().Draw(t, "ignoreUnknown")}
+	q.Memory = rapid.SampledFrom([]int64{0, 1 << 20}).Draw(t, "memory")
 	most := int(NotRegexp)
 	if q.Mode == Native {
 		most = int(IsNotNull)

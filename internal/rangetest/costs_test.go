@@ -271,6 +271,7 @@ func TestSelectCosts(t *testing.T) {
 		{"one series, by the range of its value", series.Query{Matchers: []*series.Matcher{equal("host", "host-7919")}}, 1, 6, 1_710_000},
 		{"two matchers", series.Query{Matchers: []*series.Matcher{equal("zone", "zone-1"), equal("host", "host-7919")}}, 1, 6, 1_710_000},
 		{"a range", series.Query{Range: &series.Range{First: series.ID{Table: 1, TSID: 300}, Last: series.ID{Table: 1, TSID: 3000}}}, 901, 5, 231_000},
+		{"the first of all", series.Query{Limit: 10}, 10, 5, 4_800_000},
 		{"the last blocks", series.Query{Range: &series.Range{First: series.ID{Table: 1, TSID: 3*n - 1500}, Last: series.ID{Table: 1, TSID: 3 * n}}}, 500, 4, 159_000},
 	} {
 		a, err := series.Open(ctx, func(ctx context.Context, name string) (source.Object, error) { return c.open(ctx, "/"+name) }, nil)
