@@ -83,6 +83,7 @@ func (s *stores) open(ctx context.Context, url string, f *remoteFlags, o remote.
 		}
 		return obj, err
 	}
+	o.Head = diskcache.BlockSize // and not what is known to be read first: the cache reads the whole block around that
 	if _, ok := cache.Known(url); ok {
 		o.Head = 1 // which shows whether the version is still the same
 	}
