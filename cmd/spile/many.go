@@ -27,8 +27,9 @@ import (
 
 // manyHelp explains patterns, for the verbs that take them.
 const manyHelp = `FILE can be a pattern, in quotes, so that the shell leaves it alone: 'runs/*.msg', 's3://bucket/2026/*.msg'. In it * is any
-text within a step of the path, ** any steps, ? a character, [a-z] a range, {a,b} one of some. The objects that match are read side by side and printed in
-order, each with its name. A bad one is named on standard error, the others are read, and the exit status is 3.`
+text within a step of the path, ** any steps, ? a character, [a-z] a range, {a,b} one of some. The objects that match are
+read side by side and printed in order, each with its name. A bad one is named on standard error, the others are read, and
+the exit status is 3.`
 
 // folderHelp explains folders of artifacts, for verbs that read these. What comes behind it says what becomes of the results.
 const folderHelp = `A folder that is no artifact, or the URL of one in a store, s3://bucket/1/series/ with a slash at the end, stands for all
