@@ -327,7 +327,7 @@ func (p *part) inLeaf(err error, i int) error {
 // leaf reads the i-th leaf.
 func (p *part) leaf(ctx context.Context, i int) ([]block, error) {
 	ref := p.leaves[i]
-	key := cacheKey{p.a.cacheID, p.id, ref.Offset}
+	key := cacheKey{p.a.cacheID, p.id, i, ref.Offset}
 	if c := p.a.cache; c != nil {
 		if v, ok := c.get(key); ok {
 			return v.([]block), nil

@@ -293,7 +293,7 @@ func (s *selection) each() iter.Seq[int] {
 	}
 }
 
-// windowBlocks and windowBytes bound what a query decides and reads at once.
+// windowBlocks bounds, with windowBytes, what a query decides and reads at once.
 const windowBlocks = 64
 
 // selections gives the blocks that have rows which match, with the wanted columns of them.
@@ -658,7 +658,7 @@ func loadAll(ctx context.Context, list []loading, bytes *store) error {
 			return l.row.located(l.c.unknown(), l.c)
 		}
 		missing = append(missing, l)
-		ranges = append(ranges, source.Range{Start: int64(l.c.Offset), End: int64(l.c.end())})
+		ranges = append(ranges, l.c.span())
 	}
 	if len(missing) == 0 {
 		return nil
@@ -675,7 +675,7 @@ func loadAll(ctx context.Context, list []loading, bytes *store) error {
 		}
 		decoded[i] = v
 		if c := l.row.part.a.cache; c != nil {
-			c.put(cacheKey{l.row.part.a.cacheID, l.row.part.id, l.c.Offset}, v, size)
+			c.put(l.row.key(l.c), v, size)
 		}
 		return nil
 	}); err != nil {
