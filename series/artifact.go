@@ -372,7 +372,7 @@ func (p *part) fetchLeaves(ctx context.Context, i int, wants func(Range) bool, p
 			break
 		}
 		if c := p.a.cache; c != nil {
-			if _, ok := c.get(cacheKey{p.a.cacheID, p.id, ref.Offset}); ok {
+			if _, ok := c.get(cacheKey{p.a.cacheID, p.id, i, ref.Offset}); ok {
 				break
 			}
 		}
@@ -395,7 +395,7 @@ func everyLeaf(Range) bool { return true }
 // leaf reads the i-th leaf. pages may have it; nil has none.
 func (p *part) leaf(ctx context.Context, i int, pages *store) ([]block, error) {
 	ref := p.leaves[i]
-	key := cacheKey{p.a.cacheID, p.id, ref.Offset}
+	key := cacheKey{p.a.cacheID, p.id, i, ref.Offset}
 	if c := p.a.cache; c != nil {
 		if v, ok := c.get(key); ok {
 			return v.([]block), nil

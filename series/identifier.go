@@ -29,7 +29,7 @@ func (a ID) String() string { return fmt.Sprintf("%d/%d", a.Table, a.TSID) }
 // Range is a range of identifiers, both ends inclusive. One that ends in front of where it begins has none in it.
 type Range struct{ First, Last ID }
 
-// All is the range of every identifier.
+// everything is the range of every identifier.
 var everything = Range{Last: ID{math.MaxUint32, math.MaxUint64}}
 
 // TableRange is the range of all series of a table.

@@ -57,6 +57,9 @@ func NewMatcher(op Op, name, value string) (*Matcher, error) {
 	if name == "" {
 		return nil, fault.New(fault.Invalid, "series", "a matcher without a name")
 	}
+	if op > IsNotNull {
+		return nil, fault.New(fault.Invalid, "series", "an operator of the number %d, at most %d", op, IsNotNull)
+	}
 	m := &Matcher{Op: op, Name: name, Value: value}
 	if op == Regexp || op == NotRegexp {
 		if n := PatternSteps(value); n > MaxPatternSteps {
@@ -377,7 +380,7 @@ func finite(re *syntax.Regexp, most int) ([]string, bool) {
 		var out []string
 		for i := 0; i < len(re.Rune); i += 2 {
 			for r := re.Rune[i]; r <= re.Rune[i+1]; r++ {
-				if len(out) == most || r == '\uFFFD' || r >= 0xd800 && r < 0xe000 {
+				if len(out) >= most || r == '\uFFFD' || r >= 0xd800 && r < 0xe000 {
 					return nil, false
 				}
 				out = append(out, string(r))

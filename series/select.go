@@ -750,7 +750,7 @@ func loadAll(ctx context.Context, list []loading, bytes *store) error {
 			return l.row.located(l.c.unknown(), l.c)
 		}
 		missing = append(missing, l)
-		ranges = append(ranges, source.Range{Start: int64(l.c.Offset), End: int64(l.c.end())})
+		ranges = append(ranges, l.c.span())
 	}
 	if len(missing) == 0 {
 		return nil
@@ -767,7 +767,7 @@ func loadAll(ctx context.Context, list []loading, bytes *store) error {
 		}
 		decoded[i] = v
 		if c := l.row.part.a.cache; c != nil {
-			c.put(cacheKey{l.row.part.a.cacheID, l.row.part.id, l.c.Offset}, v, size)
+			c.put(l.row.key(l.c), v, size)
 		}
 		return nil
 	}); err != nil {
