@@ -8,6 +8,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -537,5 +538,97 @@ func TestEmptyRange(t *testing.T) {
 		if got, err := collect(a.Records(ctx, r)); err != nil || len(got) > 0 {
 			t.Errorf("%s: %v, %v", r, got, err)
 		}
+	}
+}
+
+// A column of a codec that is not known is needed by nobody who finds no series in its block: an identifier between two, and a
+// range that goes between two.
+func TestUnknownCodecOfNobody(t *testing.T) {
+	ctx := context.Background()
+	for _, name := range []string{"unknown-encoding", "unknown-compression"} {
+		v := readVector(t, filepath.Join(vectorFolder, name+".json"))
+		for _, cost := range []source.Cost{{}, {Gap: 1 << 20, Parallel: 4}} {
+			for _, cache := range []int64{-1, 0} {
+				open := func(ctx context.Context, name string) (source.Object, error) {
+					obj, err := Folder(v.folder)(ctx, name)
+					return priced{obj, cost}, err
+				}
+				a, err := Open(ctx, open, &Options{CacheBytes: cache})
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer a.Close()
+				ids := make(map[ID]bool)
+				for r, err := range a.Select(ctx, &Query{Columns: []string{}}) {
+					if err != nil {
+						t.Fatal(err)
+					}
+					ids[r.ID] = true
+				}
+				n := 0
+				for id := range ids {
+					id.TSID++
+					if ids[id] {
+						continue
+					}
+					n++
+					if got, err := a.Lookup(ctx, id); !errors.Is(err, fault.NotFound) {
+						t.Errorf("%s, %+v, cache %d: %s: %v, %v", name, cost, cache, id, got, err)
+					}
+					if got, err := collect(a.Select(ctx, &Query{Range: &Range{id, id}})); err != nil || len(got) > 0 {
+						t.Errorf("%s, %+v, cache %d: select %s: %v, %v", name, cost, cache, id, got, err)
+					}
+					if got, err := collect(a.Records(ctx, Range{id, id})); err != nil || len(got) > 0 {
+						t.Errorf("%s, %+v, cache %d: records %s: %v, %v", name, cost, cache, id, got, err)
+					}
+				}
+				if n == 0 {
+					t.Fatal(name)
+				}
+			}
+		}
+	}
+}
+
+// A pattern that is none by itself stays none between the brackets that it is put into.
+func TestPatternAlone(t *testing.T) {
+	for _, text := range []string{"a)(b", "a)|(b", ")(?:", "a)", "(a", "a)(?i:b", "x\\", "[a", "a\\Qb"} {
+		for _, op := range []Op{Regexp, NotRegexp} {
+			if m, err := NewMatcher(op, "a", text); !errors.Is(err, fault.Invalid) {
+				t.Errorf("%q: %v, %v", text, m, err)
+			}
+		}
+	}
+}
+
+// A merger reads no column that is not asked for, whatever the inputs call it.
+func TestMergerSkipsUnknownCodec(t *testing.T) {
+	ctx := context.Background()
+	v := readVector(t, filepath.Join(vectorFolder, "unknown-encoding.json"))
+	var inputs []*Artifact
+	for range 2 {
+		a, err := Open(ctx, Folder(v.folder), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer a.Close()
+		inputs = append(inputs, a)
+	}
+	want, err := collect(inputs[0].Select(ctx, &Query{Columns: []string{"host"}}))
+	if err != nil || len(want) == 0 {
+		t.Fatal(want, err)
+	}
+	for i := range want {
+		want[i].RowCount *= 2
+	}
+	m, err := NewMerger(inputs, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := collect(m.Select(ctx, &Query{Columns: []string{"host"}})); err != nil || !same(got, want) {
+		t.Errorf("%v, %v, want %v", got, err, want)
+	}
+	if got, err := collect(m.Select(ctx, &Query{})); !errors.Is(err, fault.UnsupportedCodec) {
+		t.Errorf("%v, %v", got, err)
 	}
 }

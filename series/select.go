@@ -555,8 +555,29 @@ func (p *plan) evaluate(ctx context.Context, window []*selection, bytes *store, 
 			}
 		}
 	}
-	// The rest, of the blocks that have rows left.
+	// Where the range cuts a block, the rows that are left may all lie outside it, and what nobody can read is not needed.
+	cut := func(s *selection) bool {
+		return (s.alive == nil || !isZero(s.alive)) && !s.in.covers(s.Range) && s.unknown() != nil
+	}
 	var load []loading
+	for _, s := range window {
+		if cut(s) {
+			load = append(load, loading{&s.rows, &s.columns[0], tagTSID})
+		}
+	}
+	if err := loadAll(ctx, load, bytes); err != nil {
+		return err
+	}
+	for _, s := range window {
+		if !cut(s) {
+			continue
+		}
+		if s.cutAlive(); s.count == 0 {
+			s.alive = make([]uint64, 1)
+		}
+	}
+	// The rest, of the blocks that have rows left.
+	load = nil
 	for _, s := range window {
 		if s.alive != nil && isZero(s.alive) {
 			continue
@@ -701,8 +722,8 @@ func (s *selection) keep(ctx context.Context, d *dict, m *Matcher, null bool) er
 
 // cutAlive cuts the rows to the range, and counts them.
 func (s *selection) cutAlive() {
+	s.count = 0
 	if s.alive != nil && isZero(s.alive) {
-		s.count = 0
 		return
 	}
 	s.from, s.to = s.cut(s.in)
