@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -82,8 +83,9 @@ func newRoot(e *env) *cobra.Command {
 and shows where their bytes are.
 
 A document is an msglc file: MessagePack or CBOR with a table of contents behind it. Plain MessagePack, CBOR and JSON
-files are read as well, by a scan. Tables (tcb) and series artifacts are read by the same verbs. The format is found from the content, never from the name. A file argument is a
-path, a URL (http, https, file), or - for standard input. Of a URL no more is read than of a file.
+files are read as well, by a scan. Tables (tcb) and series artifacts are read by the same verbs. The format is found from
+the content, never from the name. A file argument is a path, a URL (http, https, s3, gs, azblob, file), or - for standard
+input. Of a URL no more is read than of a file.
 
 The output that -o names appears when it is complete, in place of what was there under that name; when a verb fails,
 what was there stays. With --no-overwrite, which goes with every -o, what is there stays in any case, and the exit status
@@ -109,7 +111,6 @@ is 1.
 	root.SetErr(e.stderr)
 	root.SetFlagErrorFunc(flagError)
 	root.SetUsageTemplate(usageTemplate)
-	root.SuggestionsMinimumDistance = 2
 	e.limits.add(root.PersistentFlags())
 	e.remote.add(root.PersistentFlags())
 	for _, group := range verbGroups() {
@@ -163,6 +164,7 @@ func flagError(cmd *cobra.Command, err error) error {
 		if like := likeFlag(cmd, unknown.GetSpecifiedName()); like != "" {
 			return usagef("%s, did you mean --%s?", text, like)
 		}
+		return usagef("%s; %s -h lists them", text, cmd.CommandPath())
 	case strings.HasPrefix(text, "unknown shorthand flag"):
 		return usagef("%s; what begins with - and is no flag goes behind --", text)
 	case errors.As(err, &number):
@@ -237,10 +239,41 @@ func knownVerb(root *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	if like := root.SuggestionsFor(args[0]); len(like) > 0 {
-		return usagef("unknown verb %q, did you mean %s?", args[0], strings.Join(like, " or "))
+	return unknownVerb(root, args[0])
+}
+
+// unknownVerb is the error about what is no verb of a command.
+func unknownVerb(cmd *cobra.Command, name string) error {
+	of := ""
+	if cmd.HasParent() {
+		of = " of " + cmd.Name()
 	}
-	return usagef("unknown verb %q; spile -h lists them", args[0])
+	if like := likeVerbs(cmd, name); len(like) > 0 {
+		return usagef("unknown verb %q%s, did you mean %s?", name, of, strings.Join(like, " or "))
+	}
+	return usagef("unknown verb %q%s; %s -h lists them", name, of, cmd.CommandPath())
+}
+
+// likeVerbs are the verbs of a command whose names are nearest to one that it does not have: a name that is begun, one that
+// other tools have for the verb, or at most two letters off and half of it.
+func likeVerbs(cmd *cobra.Command, name string) (like []string) {
+	best := min(2, (len(name)+1)/2)
+	for _, verb := range cmd.Commands() {
+		if !verb.IsAvailableCommand() {
+			continue
+		}
+		d := distance(name, verb.Name())
+		if name != "" && strings.HasPrefix(verb.Name(), name) || slices.Contains(verb.SuggestFor, name) {
+			d = 0
+		}
+		if d < best {
+			like, best = nil, d
+		}
+		if d == best {
+			like = append(like, verb.Name())
+		}
+	}
+	return like
 }
 
 // newHelp is the help verb of cobra, with an error for what is no verb.
@@ -283,6 +316,9 @@ func arguments(min, max int) cobra.PositionalArgs {
 		output := ""
 		if max >= 0 && len(args) > max && cmd.Flags().Lookup("output") != nil {
 			output = ", and -o names the output"
+		}
+		if len(args) > max && len(args) > 1 && strings.Contains(cmd.Long, manyHelp) && isFile(args[0]) && isFile(args[1]) {
+			return usagef("%s takes one FILE, got several; a pattern in quotes stands for many", verb)
 		}
 		return usagef("%s takes %s%s, got %d; spile %[1]s -h shows an example", verb, countOf(min, max), output, len(args))
 	}

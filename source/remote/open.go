@@ -3,6 +3,7 @@ package remote
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -316,7 +317,10 @@ func (c *client) refused(r *Response) error {
 	case 412:
 		return c.fault(fault.Changed, "the store answers %d%s", r.Status, said)
 	case 416:
-		return c.fault(fault.Corrupt, "the store answers %d%s, and says that the object has %d bytes", r.Status, said, r.Size)
+		if r.Size >= 0 {
+			said += fmt.Sprintf(", and says that the object has %d bytes", r.Size)
+		}
+		return c.fault(fault.Corrupt, "the store answers %d%s", r.Status, said)
 	}
 	return c.fault(nil, "the store answers %d%s", r.Status, said)
 }

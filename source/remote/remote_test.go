@@ -5,10 +5,12 @@ import (
 	"context"
 	"errors"
 	"io"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"testing/iotest"
 	"testing/synctest"
 	"time"
 
@@ -373,6 +375,53 @@ func TestClipped(t *testing.T) {
 		}
 		wantFault(t, obj.ReadAt(t.Context(), make([]byte, 600_000), 0), nil, "before those that were asked for do, tried 6 times")
 	})
+}
+
+// TestClaimedLength: memory follows the bytes that come, whatever the answer says it has.
+func TestClaimedLength(t *testing.T) {
+	const claimed = 1 << 50
+	s := &store{data: rangetest.Content(1000)}
+	s.answer = func(_ int, r remote.Request, right *remote.Response) (*remote.Response, error) {
+		right.Size, right.Length = claimed, -1
+		right.Start, right.End = 0, r.Len
+		if r.Suffix {
+			right.Start, right.End = claimed-r.Len, claimed
+		}
+		right.Body = io.NopCloser(bytes.NewReader(s.data))
+		return right, nil
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	obj, err := remote.Open(t.Context(), s, &remote.Options{Head: 1000, Tail: 1 << 42, Retries: -1})
+	if err != nil || obj.Size() != claimed {
+		t.Fatal(err)
+	}
+	obj.Close()
+	_, err = remote.Open(t.Context(), s, &remote.Options{Head: 1 << 42, Retries: -1})
+	wantFault(t, err, nil, "the body ends after 1000 of 4398046511104 bytes")
+	if runtime.ReadMemStats(&after); after.TotalAlloc-before.TotalAlloc > 32<<20 {
+		t.Errorf("%d bytes were allocated for 1000 that came", after.TotalAlloc-before.TotalAlloc)
+	}
+}
+
+// TestBreaksOff: the last of many tries that were cut short says what happened, and not only how often.
+func TestBreaksOff(t *testing.T) {
+	s := &store{data: rangetest.Content(1000)}
+	s.answer = func(_ int, _ remote.Request, right *remote.Response) (*remote.Response, error) {
+		right.Body = io.NopCloser(io.MultiReader(bytes.NewReader(s.data[:300]), iotest.ErrReader(io.ErrUnexpectedEOF)))
+		return right, nil
+	}
+	_, err := remote.Open(t.Context(), s, &remote.Options{Retries: 1})
+	wantFault(t, err, io.ErrUnexpectedEOF, "the answer breaks off after 300 bytes of its body, tried 2 times")
+}
+
+// TestBehindTheEnd: an answer that says no size is not said to have said one.
+func TestBehindTheEnd(t *testing.T) {
+	s := &store{answer: func(int, remote.Request, *remote.Response) (*remote.Response, error) { return status(416, 0), nil }}
+	_, err := remote.Open(t.Context(), s, nil)
+	if wantFault(t, err, fault.Corrupt, "the store answers 416"); strings.Contains(err.Error(), "-1") {
+		t.Error(err)
+	}
 }
 
 // What is known of an object is asked for first, unless the options say otherwise.
