@@ -152,11 +152,12 @@ func (a *Artifact) blocks(ctx context.Context, ranges []Range) iter.Seq2[blockAt
 				yield(blockAt{}, err)
 				return
 			}
+			pages := newStore(p)
 			for i, leaf := range p.leaves {
 				if !meets(leaf.Range) {
 					continue
 				}
-				blocks, err := p.leaf(ctx, i)
+				blocks, err := p.leafAhead(ctx, i, meets, pages)
 				if err != nil {
 					yield(blockAt{}, err)
 					return
@@ -208,7 +209,7 @@ func (a *Artifact) Lookup(ctx context.Context, id ID) (Record, error) {
 		}
 		return *r, nil
 	}
-	blocks, err := p.leaf(ctx, i)
+	blocks, err := p.leaf(ctx, i, nil)
 	if err != nil {
 		return Record{}, err
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 
 	"github.com/spilehq/spile/fault"
+	"github.com/spilehq/spile/internal/secret"
 	"github.com/spilehq/spile/msglc"
 	"github.com/spilehq/spile/series"
 	"github.com/spilehq/spile/source"
@@ -366,7 +367,7 @@ func isPattern(arg string) bool {
 // storePattern takes a pattern of objects of a store apart: what all of them begin with, and what they match. Servers of
 // files over HTTP do not list them.
 func storePattern(arg string) (prefix, pattern string, ok bool) {
-	if isHTTP(arg) || storeVersion.MatchString(arg) {
+	if isHTTP(arg) || storeVersion.MatchString(arg) || secret.URL(arg) != arg { // a ? that a signature stands behind
 		return "", "", false
 	}
 	at := strings.IndexAny(arg, "*?[{")

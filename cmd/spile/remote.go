@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/spilehq/spile/fault"
+	"github.com/spilehq/spile/internal/secret"
 	"github.com/spilehq/spile/series"
 	"github.com/spilehq/spile/source"
 	"github.com/spilehq/spile/source/httprange"
@@ -102,10 +103,13 @@ func isHTTP(url string) bool {
 }
 
 // shown is a FILE argument as messages and results show it: of a URL without what is secret in it. The URLs of stores hold
-// no secrets.
+// no secrets, and are refused when they do.
 func shown(arg string) string {
-	if isHTTP(arg) {
+	switch {
+	case isHTTP(arg):
 		return httprange.Name(arg)
+	case isURL(arg):
+		return secret.URL(arg)
 	}
 	return arg
 }
@@ -149,8 +153,11 @@ func beside(arg, name string) string {
 	if err != nil { // it was opened by then
 		return arg
 	}
-	dir, _ := path.Split(u.Path)
-	u.RawPath, u.Path = "", dir+name
+	escaped := u.EscapedPath() // in which %2F is no slash
+	escaped = escaped[:strings.LastIndexByte(escaped, '/')+1] + (&url.URL{Path: name}).EscapedPath()
+	if path, err := url.PathUnescape(escaped); err == nil {
+		u.Path, u.RawPath = path, escaped
+	}
 	return u.String()
 }
 

@@ -38,7 +38,7 @@ func (e *env) artifactTarget(ctx context.Context, output string, region uint64, 
 	if isHTTP(output) {
 		return nil, usagef("%s: nothing is written over HTTP", shown(output))
 	}
-	at, err := e.shared.stores.of(ctx, output)
+	at, err := e.storeOf(ctx, output)
 	if err != nil {
 		return nil, err
 	}
