@@ -30,7 +30,7 @@ func newMan(e *env) *cobra.Command {
 }
 
 func (e *env) man(root *cobra.Command, dir string) error {
-	root.Long = strings.Replace(root.Long, "\n\n"+exitHelp, "", 1) // that is a section of each page
+	root.Long = strings.Replace(root.Long, "\n\n"+filled(exitHelp), "", 1) // that is a section of each page
 	for _, cmd := range verbs(root) {
 		name := strings.ReplaceAll(cmd.CommandPath(), " ", "-") + ".1"
 		page, err := manPage(cmd)

@@ -16,6 +16,7 @@ import (
 	"github.com/spilehq/spile/msglc"
 	"github.com/spilehq/spile/series"
 	"github.com/spilehq/spile/source"
+	"github.com/spilehq/spile/source/httprange"
 	"github.com/spilehq/spile/value"
 )
 
@@ -303,7 +304,7 @@ func localPath(arg string) (string, error) {
 		return filepath.FromSlash(u.Path), nil
 	}
 	if _, err := os.Lstat(arg); err != nil && urlScheme.MatchString(scheme) {
-		return "", usagef("%s: no URL of the kinds that are known, which are http, https, s3, gs, azblob and file", shown(arg))
+		return "", usagef("%s: no URL of the kinds that are known, which are http, https, s3, gs, azblob and file", httprange.Name(arg))
 	}
 	return arg, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/url"
+	"path"
 	"regexp"
 	"strings"
 	"sync"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/spilehq/spile/fault"
 	"github.com/spilehq/spile/internal/secret"
+	"github.com/spilehq/spile/series"
 	"github.com/spilehq/spile/source"
 	"github.com/spilehq/spile/source/httprange"
 	"github.com/spilehq/spile/source/remote"
@@ -128,7 +130,11 @@ func (e *env) openURL(ctx context.Context, arg string) (source.Object, error) {
 		return nil, err
 	}
 	obj, err := e.shared.stores.open(ctx, arg, &e.remote, o)
-	if errors.Is(err, fault.NotFound) && isHTTP(arg) && strings.ContainsAny(pathOf(arg), "*[{") {
+	_, noUUID := series.ParseUUID(path.Base(pathOf(arg)))
+	switch missing := errors.Is(err, fault.NotFound); {
+	case noUUID == nil && !folderURL(arg) && (missing || errors.Is(err, fault.Limit)): // a server may show a list in its place
+		err = advised{err, "a URL of the folder of an artifact ends with a slash"}
+	case missing && isHTTP(arg) && strings.ContainsAny(pathOf(arg), "*[{"):
 		err = advised{err, "servers of files over HTTP do not list them, so a URL is one file and no pattern"}
 	}
 	if err != nil {

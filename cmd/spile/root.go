@@ -14,6 +14,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -125,7 +126,42 @@ is 1.
 	}
 	root.SetHelpCommand(newHelp())
 	root.SetHelpCommandGroupID(learning)
+	for _, cmd := range verbs(root) {
+		cmd.Long = filled(cmd.Long)
+	}
 	return root
+}
+
+// helpWidth is how many characters a line of a help text has at most.
+const helpWidth = 118
+
+// filled breaks the lines of a text anew, paragraph by paragraph: texts are put together of parts. Paragraphs with columns,
+// or with lines that are indented, stay.
+func filled(text string) string {
+	paragraphs := strings.Split(text, "\n\n")
+	for i, p := range paragraphs {
+		if strings.Contains(p, "  ") {
+			continue
+		}
+		var b strings.Builder
+		column := 0
+		for _, word := range strings.Fields(p) {
+			n := utf8.RuneCountInString(word)
+			switch {
+			case column == 0:
+			case column+1+n > helpWidth:
+				b.WriteByte('\n')
+				column = 0
+			default:
+				b.WriteByte(' ')
+				column++
+			}
+			b.WriteString(word)
+			column += n
+		}
+		paragraphs[i] = b.String()
+	}
+	return strings.Join(paragraphs, "\n\n")
 }
 
 // exitHelp explains the exit status.
@@ -317,7 +353,7 @@ func arguments(min, max int) cobra.PositionalArgs {
 		if max >= 0 && len(args) > max && cmd.Flags().Lookup("output") != nil {
 			output = ", and -o names the output"
 		}
-		if len(args) > max && len(args) > 1 && strings.Contains(cmd.Long, manyHelp) && isFile(args[0]) && isFile(args[1]) {
+		if len(args) > max && len(args) > 1 && strings.Contains(cmd.Long, filled(manyHelp)) && isFile(args[0]) && isFile(args[1]) {
 			return usagef("%s takes one FILE, got several; a pattern in quotes stands for many", verb)
 		}
 		return usagef("%s takes %s%s, got %d; spile %[1]s -h shows an example", verb, countOf(min, max), output, len(args))
