@@ -474,10 +474,12 @@ func (e *env) below(ctx context.Context, prefix string) iter.Seq2[string, error]
 			}
 		} else {
 			ended := errors.New("ended")
-			err := filepath.WalkDir(prefix, func(path string, d fs.DirEntry, err error) error {
-				switch hidden := strings.HasPrefix(d.Name(), ".") && path != prefix; {
-				case err != nil:
+			root := prefix + string(filepath.Separator) // a link to a folder is one
+			err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+				if err != nil {
 					return err
+				}
+				switch hidden := strings.HasPrefix(d.Name(), ".") && path != root; {
 				case hidden && d.IsDir():
 					return filepath.SkipDir
 				case hidden || !d.Type().IsRegular() || strings.HasSuffix(path, sidecar):

@@ -95,7 +95,6 @@ func eachArtifact[T any](ctx context.Context, m *artifactSet, read func(ctx cont
 	}
 	var mu sync.Mutex
 	results := make(map[*env]T)
-	var fatal error // of take, which is not that of an artifact
 	skipped := make(map[string]error)
 	err := m.sideBySide(ctx, names, func(e *env, name string) error {
 		return e.withArtifact(ctx, name, m.in, func(a *artifact) error {
@@ -122,8 +121,7 @@ func eachArtifact[T any](ctx context.Context, m *artifactSet, read func(ctx cont
 		v := results[r.env]
 		delete(results, r.env)
 		mu.Unlock()
-		fatal = take(r.env, v)
-		return fatal
+		return take(r.env, v)
 	})
 	if err != nil {
 		return err
@@ -134,9 +132,7 @@ func eachArtifact[T any](ctx context.Context, m *artifactSet, read func(ctx cont
 	switch {
 	case len(skipped) == 0:
 	case len(m.bad) == len(m.names):
-		for _, err := range m.bad {
-			return silent{err}
-		}
+		return silent{m.bad[m.names[0]]}
 	default:
 		m.say("%d of %d artifacts could not be read", len(m.bad), len(m.names))
 		m.partial = true

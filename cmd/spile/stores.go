@@ -152,11 +152,11 @@ func (e *env) createStored(ctx context.Context, url string) (output, error) {
 	if err != nil {
 		return nil, err
 	}
-	w, err := at.Create(ctx, url, &remote.WriteOptions{Hold: msglc.PrefixSize, NoOverwrite: e.keep})
+	cache, err := e.shared.stores.openCache(&e.remote)
 	if err != nil {
 		return nil, err
 	}
-	cache, err := e.shared.stores.openCache(&e.remote)
+	w, err := at.Create(ctx, url, &remote.WriteOptions{Hold: msglc.PrefixSize, NoOverwrite: e.keep})
 	if err != nil {
 		return nil, err
 	}
