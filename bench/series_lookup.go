@@ -28,12 +28,17 @@ type lookupGroup struct {
 	columnsOther []parquet.ColumnChunk // rows, and the labels
 }
 
-func openParquetLookup(path string, labels []string) (*parquetLookup, error) {
+func openParquetLookup(path string, labels []string) (p *parquetLookup, err error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
-	p := &parquetLookup{file: f, labels: labels}
+	defer func() {
+		if err != nil {
+			f.Close()
+		}
+	}()
+	p = &parquetLookup{file: f, labels: labels}
 	info, err := f.Stat()
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -64,7 +65,7 @@ func (s *seriesSet) writeIndex(path string) error {
 	slices.SortFunc(order, func(a, b int) int {
 		ra, rb := &s.rows[a], &s.rows[b]
 		if ra.Table != rb.Table {
-			return int(min(1, max(-1, int64(ra.Table)-int64(rb.Table))))
+			return cmp.Compare(ra.Table, rb.Table)
 		}
 		for _, k := range columns { // those of one table have the same labels
 			if ra.codes[k] != rb.codes[k] {

@@ -92,16 +92,16 @@ func Analyze(ctx context.Context, a *Artifact, o *AnalyzeOptions) (*Analysis, er
 // that have one in a block; of the others it reads dictionaries and codes, a window of blocks at a time. It makes no record.
 // It is safe for concurrent use.
 type Analyzer struct {
-	ctx  context.Context
 	opts AnalyzeOptions
 
 	mu  sync.Mutex
 	all *analysis
+	err error // of all: what it holds is not whole
 }
 
 // NewAnalyzer returns an analyzer. Close frees what it holds.
 func NewAnalyzer(ctx context.Context, o *AnalyzeOptions) *Analyzer {
-	z := &Analyzer{ctx: ctx}
+	z := &Analyzer{}
 	if o != nil {
 		z.opts = *o
 	}
@@ -121,7 +121,10 @@ func (z *Analyzer) Add(ctx context.Context, a *Artifact, order int) error {
 	}
 	z.mu.Lock()
 	defer z.mu.Unlock()
-	return z.all.add(one, order)
+	if z.err == nil {
+		z.err = z.all.add(one, order)
+	}
+	return z.err
 }
 
 // Result is what was found so far: tables in the order of their numbers, labels and parts in that of the artifacts and their
@@ -129,6 +132,9 @@ func (z *Analyzer) Add(ctx context.Context, a *Artifact, order int) error {
 func (z *Analyzer) Result() (*Analysis, error) {
 	z.mu.Lock()
 	defer z.mu.Unlock()
+	if z.err != nil {
+		return nil, z.err
+	}
 	return z.all.result(max(0, z.opts.Top))
 }
 
@@ -226,9 +232,10 @@ func (z *analysis) read(ctx context.Context, a *Artifact) error {
 		if p.frame.depth == 2 {
 			at.Pages += uint64(p.frame.root.Stored)
 		}
+		pages := newStore(p)
 		for i := range p.leaves {
 			at.Pages += uint64(p.leaves[i].Stored)
-			blocks, err := p.leaf(ctx, i)
+			blocks, err := p.leafAhead(ctx, i, everyLeaf, pages)
 			if err != nil {
 				return err
 			}
@@ -390,13 +397,13 @@ func (s *tagScan) block(ctx context.Context, b blockAt) error {
 			continue
 		}
 		if !c.known() {
-			return b.located(failed(fault.UnsupportedCodec, 40, "stored in the encoding %d and the compression %d, which are not known", c.Encoding, c.Compression), c)
+			return b.located(c.unknown(), c)
 		}
 		if most, holds := b.part.a.most, int64(c.Stored)+c.holds(b.block)+c.decoding(); most > 0 && holds > most {
 			return b.tooLarge(most, holds, c)
 		}
 		s.window = append(s.window, scanned{b, c})
-		s.ranges = append(s.ranges, source.Range{Start: int64(c.Offset), End: int64(c.end())})
+		s.ranges = append(s.ranges, c.span())
 		s.size += uint64(c.Stored)
 	}
 	return nil

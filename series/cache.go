@@ -25,10 +25,12 @@ func (c *Cache) Bytes() int64 {
 	return c.bytes
 }
 
-// cacheKey is the place of a page or a chunk in an artifact, which never changes.
+// cacheKey is the place of a page or a chunk in an artifact, which never changes. The leaf is a part of it since chunks of two
+// leaves may lie at one offset in a file that is made to mislead: what is decoded for a block of one fits no block of the other.
 type cacheKey struct {
 	artifact uint64 // of those that share the cache; two may have one generation, and differ all the same
 	part     uint32
+	leaf     int // the page itself, or that which describes the block
 	offset   uint64
 }
 

@@ -3,7 +3,6 @@ package series
 import (
 	"context"
 	"iter"
-	"slices"
 
 	"github.com/spilehq/spile/fault"
 )
@@ -73,15 +72,17 @@ type labelPair struct {
 }
 
 func pairLabels(a, b []Tag) []labelPair {
-	index := func(tags []Tag, name string) int {
-		return slices.IndexFunc(tags, func(t Tag) bool { return t.Name == name })
-	}
+	inA, inB := newTagIndex(a).byName, newTagIndex(b).byName
 	var out []labelPair
 	for i, t := range a {
-		out = append(out, labelPair{t.Name, i, index(b, t.Name)})
+		k, ok := inB[t.Name]
+		if !ok {
+			k = -1
+		}
+		out = append(out, labelPair{t.Name, i, k})
 	}
 	for i, t := range b {
-		if index(a, t.Name) < 0 {
+		if _, ok := inA[t.Name]; !ok {
 			out = append(out, labelPair{t.Name, -1, i})
 		}
 	}

@@ -22,7 +22,6 @@ type GatherOptions struct {
 // Gatherer collects the series that a query selects in many artifacts, which need not be open at the same time, and gives
 // them in the order of their identifiers. An artifact that fails has no part in the result. It is safe for concurrent use.
 type Gatherer struct {
-	ctx   context.Context
 	query Query
 	opts  GatherOptions
 
@@ -46,7 +45,7 @@ const inputLabel = ""
 // NewGatherer returns a gatherer for a query. Columns of the query are names of merged tags; what it explains, [Gatherer.Add]
 // is asked for. Close frees memory and temporary files.
 func NewGatherer(ctx context.Context, q *Query, o *GatherOptions) *Gatherer {
-	g := &Gatherer{ctx: ctx, query: *q}
+	g := &Gatherer{query: *q}
 	if o != nil {
 		g.opts = *o
 	}
@@ -171,6 +170,7 @@ func (g *Gatherer) regions() (map[uint64]*region, error) {
 	}
 	out := make(map[uint64]*region)
 	g.tags = nil
+	named := make(map[string]bool)
 	for _, id := range slices.Sorted(maps.Keys(inputs)) {
 		m, err := NewMerger(inputs[id], g.opts.KeepFirst)
 		if err != nil {
@@ -182,7 +182,8 @@ func (g *Gatherer) regions() (map[uint64]*region, error) {
 		}
 		out[id] = r
 		for _, t := range m.tags {
-			if !slices.ContainsFunc(g.tags, func(u Tag) bool { return u.Name == t.Name }) {
+			if !named[t.Name] {
+				named[t.Name] = true
 				g.tags = append(g.tags, t)
 			}
 		}

@@ -78,7 +78,7 @@ func (j *jsonText) kind() string {
 }
 
 // open goes into a container, whose kind was looked at.
-func (j *jsonText) open(byte) {
+func (j *jsonText) open() {
 	if j.err == nil {
 		j.pos++
 	}
@@ -149,7 +149,7 @@ func (j *jsonText) skip() {
 				closer = ']'
 			}
 			open = append(open, closer)
-			j.open(closer)
+			j.open()
 		case "string":
 			j.pass()
 		case "number":

@@ -89,7 +89,7 @@ func (a *Artifact) LabelValues(ctx context.Context, name string, q *Query) ([]st
 	if err != nil || tag < 0 {
 		return nil, err
 	}
-	key := cacheKey{a.cacheID, valuesOfTag, uint64(tag)}
+	key := cacheKey{a.cacheID, valuesOfTag, 0, uint64(tag)}
 	whole := a.cache != nil && len(p.matchers) == 0 && !p.nothing && q.Range == nil && q.Tables == nil && q.Explain == nil && q.Limit == 0
 	if whole {
 		if v, ok := a.cache.get(key); ok && v.(*tagValues).size <= p.memory {

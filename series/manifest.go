@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"unicode/utf8"
 
 	"github.com/spilehq/spile/fault"
 )
@@ -110,6 +111,8 @@ func checkTags(tags []Tag) error {
 		switch {
 		case t.Name == "":
 			return fmt.Errorf("a tag without a name")
+		case !utf8.ValidString(t.Name):
+			return fmt.Errorf("a tag whose name, %q, is not UTF-8", short(t.Name))
 		case t.Name == tableColumn || t.Name == tsidColumn || t.Name == rowCountColumn:
 			return fmt.Errorf("a tag with the reserved name %s", t.Name)
 		case names[t.Name]:

@@ -57,6 +57,9 @@ func NewMatcher(op Op, name, value string) (*Matcher, error) {
 	if name == "" {
 		return nil, fault.New(fault.Invalid, "series", "a matcher without a name")
 	}
+	if op > IsNotNull {
+		return nil, fault.New(fault.Invalid, "series", "an operator of the number %d, at most %d", op, IsNotNull)
+	}
 	m := &Matcher{Op: op, Name: name, Value: value}
 	if op == Regexp || op == NotRegexp {
 		if n := PatternSteps(value); n > MaxPatternSteps {
@@ -239,12 +242,12 @@ const (
 const maxSet = 256
 
 func newPattern(text string) (*pattern, error) {
+	// By itself, since "a)(b" is no pattern, and becomes two of them between the brackets. What is wrong is said better, too.
+	if _, err := syntax.Parse(text, syntax.Perl); err != nil {
+		return nil, err
+	}
 	re, err := regexp.Compile("^(?s:" + text + ")$")
 	if err != nil {
-		// The pattern by itself says better what is wrong with it.
-		if _, alone := regexp.Compile(text); alone != nil {
-			err = alone
-		}
 		return nil, err
 	}
 	p := &pattern{re: re, kind: patternRegexp, steps: PatternSteps(text)}
@@ -377,7 +380,7 @@ func finite(re *syntax.Regexp, most int) ([]string, bool) {
 		var out []string
 		for i := 0; i < len(re.Rune); i += 2 {
 			for r := re.Rune[i]; r <= re.Rune[i+1]; r++ {
-				if len(out) == most || r == '\uFFFD' || r >= 0xd800 && r < 0xe000 {
+				if len(out) >= most || r == '\uFFFD' || r >= 0xd800 && r < 0xe000 {
 					return nil, false
 				}
 				out = append(out, string(r))

@@ -122,3 +122,10 @@ func TestMatchEnds(t *testing.T) {
 		t.Errorf("too long: %v", err)
 	}
 }
+
+// An operator that there is not is refused, and does not wait to be run.
+func TestUnknownOperator(t *testing.T) {
+	if m, err := NewMatcher(IsNotNull+1, "host", ""); m != nil || !errors.Is(err, fault.Invalid) {
+		t.Errorf("%v, %v", m, err)
+	}
+}

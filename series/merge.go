@@ -115,10 +115,7 @@ func (m *Merger) Generation() UUID {
 	for _, a := range m.inputs {
 		h.Write(a.manifest.Generation[:])
 	}
-	var u UUID
-	copy(u[:], h.Sum(nil))
-	u[6], u[8] = u[6]&0x0f|0x80, u[8]&0x3f|0x80
-	return u
+	return hashUUID(h.Sum(nil))
 }
 
 // Manifest is what an artifact of the merged series is built of: the region, the tags, and the bucket from the first start
@@ -180,11 +177,15 @@ func (m *Merger) Select(ctx context.Context, q *Query) iter.Seq2[Record, error] 
 			// Empty labels are left out behind the merge: null and the empty string may not be mixed up in it.
 			sub := *q
 			sub.Limit, sub.Explain = 0, nil
+			if len(sub.Columns) > 0 { // names of tags may be others here
+				sub.Columns = nil
+			}
 			sub.ahead = max(1, windowDecoded/int64(len(m.inputs)))
 			if q.Memory > 0 {
 				sub.Memory = max(1, q.Memory/int64(len(m.inputs)))
 			}
-			next, stop := iter.Pull2(a.selectAll(ctx, &sub))
+			sub.Columns = m.columnsOf(i, q)
+			next, stop := iter.Pull2(a.selectRecords(ctx, &sub, Native))
 			defer stop()
 			heads[i].next = next
 			if err := heads[i].advance(); err != nil {
@@ -220,6 +221,20 @@ func (m *Merger) Select(ctx context.Context, q *Query) iter.Seq2[Record, error] 
 			}
 		}
 	}
+}
+
+// columnsOf are the columns of a query by the names that an input has for them.
+func (m *Merger) columnsOf(i int, q *Query) []string {
+	if q.Columns == nil {
+		return nil
+	}
+	columns := []string{}
+	for _, t := range m.inputs[i].tags {
+		if slices.Contains(q.Columns, m.tags[m.maps[i][t.Name]].Name) {
+			columns = append(columns, t.Name)
+		}
+	}
+	return columns
 }
 
 func (h *head) advance() error {
@@ -319,11 +334,4 @@ func (c *combined) record() Record {
 		}
 	}
 	return c.out
-}
-
-// selectAll is Select with every label that is not null, in both modes, and all tags.
-func (a *Artifact) selectAll(ctx context.Context, q *Query) iter.Seq2[Record, error] {
-	all := *q
-	all.Columns = nil
-	return a.selectRecords(ctx, &all, Native)
 }

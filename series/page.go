@@ -17,7 +17,7 @@ const (
 	kindInternal = 1
 )
 
-// Column describes a column of a block: where its chunk is, and what is known of its values.
+// column describes a column of a block: where its chunk is, and what is known of its values.
 type column struct {
 	payloadRef
 	name     string
@@ -89,12 +89,7 @@ func parseInternal(p []byte, f *frame) ([]pageRef, error) {
 		return nil, corrupt(52, "the children go from %s to %s, the reference says %s to %s", got.First, got.Last, f.root.First, f.root.Last)
 	}
 	byPlace := slices.Clone(children)
-	slices.SortFunc(byPlace, func(a, b pageRef) int {
-		if a.Offset < b.Offset {
-			return -1
-		}
-		return 1
-	})
+	slices.SortFunc(byPlace, func(a, b pageRef) int { return cmp.Compare(a.Offset, b.Offset) })
 	for i := 1; i < len(byPlace); i++ {
 		if byPlace[i].Offset < byPlace[i-1].end() {
 			return nil, corrupt(53, "a page at %d, another ends at %d", byPlace[i].Offset, byPlace[i-1].end())
@@ -188,7 +183,7 @@ func parseLeaf(p []byte, f *frame, ref pageRef, tags *tagIndex) ([]block, error)
 			return nil, fault.Locate(err, "", blockPlace(i), 0)
 		}
 		if i > 0 && !blocks[i-1].Last.Less(b.First) {
-			return nil, corrupt(59, "the block begins with %s, the one before ends with %s", b.First, blocks[i-1].Last).On(blockPlace(i))
+			return nil, outOfOrder(b, blocks[i-1].Last)
 		}
 	}
 	if r.pos != len(p) {
@@ -200,6 +195,11 @@ func parseLeaf(p []byte, f *frame, ref pageRef, tags *tagIndex) ([]block, error)
 	return blocks, nil
 }
 
+// outOfOrder is the error for a block that begins in front of the end of the one before.
+func outOfOrder(b *block, before ID) error {
+	return corrupt(59, "the block begins with %s, the one before ends with %s", b.First, before).On(blockPlace(b.index))
+}
+
 // findBlock reads the blocks of a leaf up to the one that has an identifier in it; it is nil when there is none. Of the checks it
 // makes those of the blocks that it reads.
 func findBlock(p []byte, f *frame, tags *tagIndex, id ID) (*block, error) {
@@ -209,11 +209,14 @@ func findBlock(p []byte, f *frame, tags *tagIndex, id ID) (*block, error) {
 	}
 	r := &pageReader{p: p, all: string(p), pos: pagePrefix}
 	chunksEnd := uint64(headerSize)
-	b := &block{}
+	b, before := &block{}, ID{}
 	for i := 0; uint64(i) < count; i++ {
 		b.index, b.offset = i, int64(r.pos)
 		if err := b.parse(r, f, tags, &chunksEnd); err != nil {
 			return nil, fault.Locate(err, "", blockPlace(i), 0)
+		}
+		if i > 0 && !before.Less(b.First) {
+			return nil, outOfOrder(b, before)
 		}
 		switch b.compare(id) {
 		case 0:
@@ -221,6 +224,7 @@ func findBlock(p []byte, f *frame, tags *tagIndex, id ID) (*block, error) {
 		case 1:
 			return nil, nil
 		}
+		before = b.Last
 	}
 	return nil, nil
 }
@@ -262,6 +266,7 @@ func (b *block) parse(r *pageReader, f *frame, tags *tagIndex, chunksEnd *uint64
 			return err
 		}
 	}
+	b.byTag = nil // of the block that was read into b before
 	if byTag := func(x, y column) int { return cmp.Compare(x.tag, y.tag) }; !slices.IsSortedFunc(b.columns, byTag) {
 		b.byTag = make([]int32, columns)
 		for i := range b.byTag {

@@ -108,7 +108,7 @@ func (p *manifestParser) object(m *Manifest, check int, members []string, requir
 	var seen uint32
 	p.path = append(p.path, step{index: -1})
 	at := len(p.path) - 1
-	for p.json.open('{'); p.json.more('}'); {
+	for p.json.open(); p.json.more('}'); {
 		name := p.json.key()
 		i := slices.Index(members, string(name))
 		if i < 0 {
@@ -155,7 +155,7 @@ func (p *manifestParser) array(check int, read func()) {
 	}
 	at := len(p.path) - 1
 	i := 0
-	for p.json.open('['); p.json.more(']'); i++ {
+	for p.json.open(); p.json.more(']'); i++ {
 		p.path[at].index = i
 		read()
 	}
@@ -363,7 +363,7 @@ func (p *manifestParser) windows(m *Manifest) {
 		return
 	}
 	m.Coverage.WindowSequences = make(map[string]Window)
-	for p.json.open('{'); p.json.more('}'); {
+	for p.json.open(); p.json.more('}'); {
 		start := string(p.json.key())
 		p.path = append(p.path, step{start, -1})
 		if _, err := strconv.ParseInt(start, 10, 64); err != nil {

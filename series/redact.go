@@ -360,8 +360,7 @@ func (r *Redactor) Manifest() *Manifest {
 	if r.opts.Generation != nil {
 		m.Generation = *r.opts.Generation
 	} else {
-		copy(m.Generation[:], r.hash("generation", "", string(m.Generation[:])))
-		m.Generation[6], m.Generation[8] = m.Generation[6]&0x0f|0x80, m.Generation[8]&0x3f|0x80 // version 8, of one's own making
+		m.Generation = hashUUID(r.hash("generation", "", string(m.Generation[:])))
 	}
 	return &m
 }

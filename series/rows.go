@@ -129,7 +129,12 @@ func (b *blockAt) cached(c *column) (any, bool) {
 	if b.part.a.cache == nil {
 		return nil, false
 	}
-	return b.part.a.cache.get(cacheKey{b.part.a.cacheID, b.part.id, c.Offset})
+	return b.part.a.cache.get(b.key(c))
+}
+
+// key is the place of a chunk in the cache.
+func (b *blockAt) key(c *column) cacheKey {
+	return cacheKey{b.part.a.cacheID, b.part.id, b.leaf, c.Offset}
 }
 
 // set keeps a decoded column.
@@ -170,7 +175,7 @@ func (b *blockAt) open(c *column, stored []byte) (v any, size int64, err error) 
 		p = bytes.Clone(p)
 	}
 	t := newTagChunk(p, int(b.series), c.nulls)
-	t.cache, t.key = b.part.a.cache, cacheKey{b.part.a.cacheID, b.part.id, c.Offset}
+	t.cache, t.key = b.part.a.cache, b.key(c)
 	return t, t.size(len(p)), nil
 }
 

@@ -1,6 +1,7 @@
 package series
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sort"
@@ -96,7 +97,7 @@ func (s *store) fetch(ctx context.Context, ranges []source.Range) error {
 		return err
 	}
 	s.spans = append(s.spans, reads...)
-	slices.SortFunc(s.spans, func(a, b stretch) int { return int(min(1, max(-1, a.start-b.start))) })
+	slices.SortFunc(s.spans, func(a, b stretch) int { return cmp.Compare(a.start, b.start) })
 	return nil
 }
 

@@ -21,6 +21,13 @@ func (u UUID) String() string {
 	return string(b[:])
 }
 
+// hashUUID is a UUID of version 8, whose bytes are the maker's business, made of the first bytes of a hash.
+func hashUUID(sum []byte) UUID {
+	u := UUID(sum[:16])
+	u[6], u[8] = u[6]&0x0f|0x80, u[8]&0x3f|0x80
+	return u
+}
+
 // ParseUUID reads the hyphenated form, in digits of either case.
 func ParseUUID(s string) (u UUID, err error) {
 	ok := len(s) == 36 && s[8] == '-' && s[13] == '-' && s[18] == '-' && s[23] == '-'

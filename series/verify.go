@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -104,7 +105,8 @@ func (v *verifier) manifest(name string, m *Manifest) {
 		warn("%d more members are not known", m.moreUnknown)
 	}
 	c := &m.Coverage
-	for start, w := range c.WindowSequences {
+	for _, start := range slices.Sorted(maps.Keys(c.WindowSequences)) {
+		w := c.WindowSequences[start]
 		if start != strconv.FormatInt(w.Start, 10) {
 			warn("the window %s starts at %d", start, w.Start)
 		}
@@ -175,7 +177,7 @@ func (v *verifier) part(p *part) error {
 			warn(leafPlace(i), ref.Offset, 84, "the leaf lies in front of the one before it")
 		}
 		lastLeaf = ref.Offset
-		blocks, err := p.leaf(v.ctx, i)
+		blocks, err := p.leaf(v.ctx, i, nil)
 		if err != nil {
 			complete = false
 			if err := v.found(err); err != nil {
@@ -252,7 +254,7 @@ func (v *verifier) payload(p *part, where string, r payloadRef, stored []byte) {
 			return
 		}
 	}
-	if s, err := shapeOf(stored); err != nil || s.frames != 1 || s.skippable > 0 {
+	if s, err := shapeOf(stored); err == nil && (s.frames != 1 || s.skippable > 0) {
 		v.say(true, p.obj.Name(), where, int64(r.Offset), 84, "compressed as more than one frame")
 	}
 }

@@ -104,6 +104,13 @@ func NewWriter(ctx context.Context, target Target, meta *Manifest, o *WriteOptio
 	w := &Writer{ctx: ctx, target: target, manifest: *meta, opts: opts, tagIndex: make(map[string]int)}
 	w.manifest.Files = nil
 	w.manifest.Coverage.IndexUUID = meta.Generation
+	text, err := w.manifest.AppendJSON(nil)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := ParseMeta(text); err != nil { // nobody could read what is written
+		return nil, err
+	}
 	for i, t := range meta.Tags {
 		w.tagIndex[t.Name] = i
 	}

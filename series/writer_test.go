@@ -179,3 +179,20 @@ func TestKeepFirst(t *testing.T) {
 		t.Errorf("another artifact in the same folder: %v", err)
 	}
 }
+
+// What nobody could read again is refused before the first byte is written.
+func TestUnreadableMeta(t *testing.T) {
+	for name, m := range map[string]*Manifest{
+		"a name that is no text": {Tags: []Tag{{1, "a\xff"}}},
+		"a unit of its own":      {Coverage: Coverage{BucketStart: &Timestamp{1, "Minute"}}},
+		"no start of a window":   {Coverage: Coverage{WindowSequences: map[string]Window{"noon": {}}}},
+	} {
+		target := NewFolderTarget(filepath.Join(t.TempDir(), "out"), 0, UUID{})
+		if _, err := NewWriter(context.Background(), target, m, nil); !errors.Is(err, fault.Invalid) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if _, err := os.Stat(target.Dir()); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

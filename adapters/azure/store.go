@@ -191,7 +191,7 @@ func (l login) GetToken(ctx context.Context, o policy.TokenRequestOptions) (azco
 		"this machine, or of az login; AZURE_NO_SIGN_REQUEST=YES reads what is public")
 }
 
-// blob is what a URL names.
+// blobURL is what a URL names.
 type blobURL struct {
 	url     string
 	account *account

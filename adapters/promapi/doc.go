@@ -12,8 +12,8 @@
 // __name__, and where not, series have none.
 //
 // Series of artifacts of one region are merged by their identifiers; of several regions, the sets of labels are put
-// together. Several match[] give what each of them gives. No set of labels is given twice. The order is that of the regions, of the selectors, then of the buckets, or,
-// where the artifacts of a region list different tags, of the identifiers.
+// together. Several match[] give what each of them gives. No set of labels is given twice. The order is that of the regions,
+// of the selectors, then of the buckets, or, where the artifacts of a region list different tags, of the identifiers.
 //
 // A [Handler] is safe for concurrent use. It bounds what a request may read, hold and take in time ([Options]); what passes
 // a bound is an error of the API. A long answer is sent while it is made; an error behind its first bytes ends the

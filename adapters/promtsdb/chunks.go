@@ -13,7 +13,6 @@ import (
 	"github.com/prometheus/prometheus/tsdb/chunks"
 
 	"github.com/spilehq/spile/fault"
-	"github.com/spilehq/spile/source"
 )
 
 // maxSegments bounds the files of chunks: their number is one of 32 bits in the index, and each has up to 512 MiB.
@@ -27,7 +26,6 @@ type chunkCounter struct {
 	ctx      context.Context
 	open     Opener
 	segments []*view // opened when a chunk is looked for in them
-	names    []source.Object
 }
 
 // openChunks begins to read chunks. It returns nil when the block has none of their files.
@@ -44,8 +42,10 @@ func (c *chunkCounter) close() {
 	if c == nil {
 		return
 	}
-	for _, obj := range c.names {
-		obj.Close()
+	for _, v := range c.segments {
+		if v != nil {
+			v.obj.Close()
+		}
 	}
 }
 
@@ -61,23 +61,30 @@ func (c *chunkCounter) segment(i int) (*view, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.names = append(c.names, obj)
 	v := &view{ctx: c.ctx, obj: obj, end: obj.Size()}
-	head, err := v.get(0, chunks.SegmentHeaderSize)
-	if err != nil {
+	if err := v.checkHead(); err != nil {
+		obj.Close()
 		return nil, err
-	}
-	if len(head) < chunks.SegmentHeaderSize || binary.BigEndian.Uint32(head) != chunks.MagicChunks {
-		return nil, corrupt("is no file of chunks").In(obj.Name())
-	}
-	if head[4] != 1 {
-		return nil, fault.New(fault.UnsupportedVersion, "promtsdb", "a file of chunks of version %d, 1 is read", head[4]).In(obj.Name())
 	}
 	for len(c.segments) <= i {
 		c.segments = append(c.segments, nil)
 	}
 	c.segments[i] = v
 	return v, nil
+}
+
+// checkHead looks whether a file is one of chunks.
+func (v *view) checkHead() error {
+	head, err := v.get(0, chunks.SegmentHeaderSize)
+	switch {
+	case err != nil:
+		return err
+	case len(head) < chunks.SegmentHeaderSize || binary.BigEndian.Uint32(head) != chunks.MagicChunks:
+		return corrupt("is no file of chunks").In(v.obj.Name())
+	case head[4] != 1:
+		return fault.New(fault.UnsupportedVersion, "promtsdb", "a file of chunks of version %d, 1 is read", head[4]).In(v.obj.Name())
+	}
+	return nil
 }
 
 // samples is the sum of the samples in chunks; 1 where there are none or it is not known.

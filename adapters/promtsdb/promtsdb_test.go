@@ -391,6 +391,60 @@ func TestRefused(t *testing.T) {
 	}
 }
 
+// closing counts the objects that are open.
+type closing struct {
+	source.Object
+	open *int
+}
+
+func (c closing) Close() error {
+	*c.open--
+	return c.Object.Close()
+}
+
+// Every file is closed, also one that turns out to be none of chunks.
+func TestClosed(t *testing.T) {
+	for _, whole := range []bool{true, false} {
+		f, open := block(t), 0
+		if !whole {
+			f[promtsdb.ChunksName+"/000001"] = []byte("none")
+		}
+		b, err := promtsdb.Open(t.Context(), func(ctx context.Context, name string) (source.Object, error) {
+			obj, err := f.open(ctx, name)
+			if err != nil {
+				return nil, err
+			}
+			open++
+			return closing{obj, &open}, nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := promtsdb.Options{Tables: make(map[string]uint32)}
+		names, metrics, err := b.Names(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, metric := range metrics {
+			o.Tables[metric] = uint32(i)
+		}
+		for _, name := range names {
+			o.Tags = append(o.Tags, series.Tag{Name: name})
+		}
+		for _, err = range b.Records(t.Context(), &o) {
+			if err != nil {
+				break
+			}
+		}
+		if whole != (err == nil) {
+			t.Errorf("whole %t: %v", whole, err)
+		}
+		if b.Close(); open != 0 {
+			t.Errorf("whole %t: %d files are open", whole, open)
+		}
+	}
+}
+
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // sign puts the checksums of symbols, series and table of contents right, so that a change gets past them.

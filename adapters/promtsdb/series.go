@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/cespare/xxhash/v2"
 	"github.com/prometheus/prometheus/model/labels"
@@ -113,7 +114,7 @@ func align(at int64) int64 { return (at + seriesAlign - 1) / seriesAlign * serie
 // sorted. The metric of a series without a name is "".
 func (b *Block) Names(ctx context.Context) (labelNames, metrics []string, err error) {
 	names, tables := make(map[string]struct{}), make(map[string]struct{})
-	for e, err := range b.entries(ctx, false) {
+	for e, err := range b.entries(ctx, false) { // whose labels share memory that is overwritten
 		if err != nil {
 			return nil, nil, err
 		}
@@ -124,17 +125,15 @@ func (b *Block) Names(ctx context.Context) (labelNames, metrics []string, err er
 				continue
 			}
 			if _, ok := names[l.Name]; !ok {
-				names[clone(l.Name)] = struct{}{}
+				names[strings.Clone(l.Name)] = struct{}{}
 			}
 		}
 		if _, ok := tables[metric]; !ok {
-			tables[clone(metric)] = struct{}{}
+			tables[strings.Clone(metric)] = struct{}{}
 		}
 	}
 	return slices.Sorted(maps.Keys(names)), slices.Sorted(maps.Keys(tables)), nil
 }
-
-func clone(s string) string { return string([]byte(s)) } // the labels of an entry share memory that is overwritten
 
 // Options say how the series of a block are read.
 type Options struct {

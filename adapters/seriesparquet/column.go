@@ -161,13 +161,13 @@ func (f *file) bind(tags []series.Tag, o *Options) error {
 }
 
 // begin begins to read the column in a row group.
-func (c *column) begin(f *file, g *parquet.FileRowGroup, open *int64) error {
-	chunks := g.ColumnChunks()
+func (c *column) begin(f *file, group int, open *int64) error {
+	chunks := f.groups[group].ColumnChunks()
 	if c.index >= len(chunks) {
 		return corrupt("the row group has no column %d", c.index)
 	}
 	chunk := chunks[c.index].(*parquet.FileColumnChunk)
-	m := &f.pq.Metadata().RowGroups[slices.Index(f.groups, g)].Columns[c.index].MetaData
+	m := &f.pq.Metadata().RowGroups[group].Columns[c.index].MetaData
 	start := m.DataPageOffset
 	if m.DictionaryPageOffset != 0 {
 		start = m.DictionaryPageOffset

@@ -44,7 +44,7 @@ type pageReader struct {
 	zip     *zstd.Decoder
 }
 
-// close gives back what the column has of the sum of all.
+// close frees the decoder.
 func (r *pageReader) close() {
 	if r.zip != nil {
 		r.zip.Close()

@@ -217,7 +217,7 @@ func (f *file) group(ctx context.Context, i int, yield func(series.Record, error
 	}()
 	if err := guard(func() error {
 		for _, c := range columns {
-			if err := c.begin(f, f.groups[i], &open); err != nil {
+			if err := c.begin(f, i, &open); err != nil {
 				return err
 			}
 		}

@@ -28,8 +28,9 @@ import (
 
 // manyHelp explains patterns, for the verbs that take them.
 const manyHelp = `FILE can be a pattern, in quotes, so that the shell leaves it alone: 'runs/*.msg', 's3://bucket/2026/*.msg'. In it * is any
-text within a step of the path, ** any steps, ? a character, [a-z] a range, {a,b} one of some. The objects that match are read side by side and printed in
-order, each with its name. A bad one is named on standard error, the others are read, and the exit status is 3.`
+text within a step of the path, ** any steps, ? a character, [a-z] a range, {a,b} one of some. The objects that match are
+read side by side and printed in order, each with its name. A bad one is named on standard error, the others are read, and
+the exit status is 3.`
 
 // folderHelp explains folders of artifacts, for verbs that read these. What comes behind it says what becomes of the results.
 const folderHelp = `A folder that is no artifact, or the URL of one in a store, s3://bucket/1/series/ with a slash at the end, stands for all
@@ -483,10 +484,12 @@ func (e *env) below(ctx context.Context, prefix string) iter.Seq2[string, error]
 			}
 		} else {
 			ended := errors.New("ended")
-			err := filepath.WalkDir(prefix, func(path string, d fs.DirEntry, err error) error {
-				switch hidden := strings.HasPrefix(d.Name(), ".") && path != prefix; {
-				case err != nil:
+			root := prefix + string(filepath.Separator) // a link to a folder is one
+			err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+				if err != nil {
 					return err
+				}
+				switch hidden := strings.HasPrefix(d.Name(), ".") && path != root; {
 				case hidden && d.IsDir():
 					return filepath.SkipDir
 				case hidden || !d.Type().IsRegular() || strings.HasSuffix(path, sidecar):

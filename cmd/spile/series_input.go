@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
-	"fmt"
 	"io"
 	"iter"
 	"os"
@@ -168,9 +167,7 @@ func (in *seriesInput) propose(ctx context.Context) (*series.Manifest, error) {
 	}
 	id := hash.Sum(nil)[:16]
 	id[6], id[8] = id[6]&0x0f|0x80, id[8]&0x3f|0x80 // a UUID of version 8: one whose bytes are the maker's business
-	if m.Generation, err = series.ParseUUID(fmt.Sprintf("%x-%x-%x-%x-%x", id[:4], id[4:6], id[6:8], id[8:10], id[10:])); err != nil {
-		return nil, err
-	}
+	m.Generation = series.UUID(id)
 	m.Coverage.IndexUUID = m.Generation
 	in.say("%s: %s: what the input does not tell, set before you build", in.name, unknown)
 	return m, nil

@@ -61,6 +61,9 @@ func folder(arg string) (string, bool) {
 // openFolder opens the artifact in a folder.
 func (e *env) openFolder(ctx context.Context, dir string, f *sourceFlags) (*document, error) {
 	if f.artifacts == nil {
+		if _, err := os.Lstat(filepath.Join(dir, series.ManifestName)); err == nil {
+			return nil, notDocument(formatSeries).In(dir)
+		}
 		return nil, fault.New(fault.Invalid, "", "is a folder, and this verb takes files").In(dir)
 	}
 	if f.format != anyFormat && f.format != formatSeries {
@@ -122,10 +125,26 @@ func (d *document) openManifest(ctx context.Context, obj source.Object, e *env, 
 		}
 		return obj, err
 	}, a.readOptions())
-	if err == nil {
-		obj.Close()
+	if err != nil {
+		return err
 	}
-	return err
+	if err := checkTotals(a.Manifest()); err != nil {
+		return fault.Locate(err, obj.Name(), "", 0)
+	}
+	obj.Close()
+	return nil
+}
+
+// checkTotals refuses a manifest whose parts have more bytes or series together than any artifact: their sums are printed.
+func checkTotals(m *series.Manifest) error {
+	var bytes, count uint64
+	for _, f := range m.Files {
+		if f.FileSize > math.MaxInt64-bytes || f.NumSeries > math.MaxInt64-count {
+			return fault.New(fault.Limit, "", "the parts up to %d have more than %d bytes, or series, together", f.PartID, math.MaxInt64)
+		}
+		bytes, count = bytes+f.FileSize, count+f.NumSeries
+	}
+	return nil
 }
 
 // unclosed is an object that another one closes.
@@ -308,7 +327,7 @@ func partStep(step string) (int, bool) {
 }
 
 // find reads a path: TABLE, TABLE/TSID, part-N, part-N/LEAF, part-N/LEAF/BLOCK, * for all, and a column behind TABLE/TSID,
-// a block or *. ” is all.
+// a block or *. The empty path is all.
 func (a *artifact) find(ctx context.Context, path string) (s seriesPlace, err error) {
 	steps, err := pathSteps(path)
 	if err != nil {

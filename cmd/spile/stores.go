@@ -83,6 +83,7 @@ func (s *stores) open(ctx context.Context, url string, f *remoteFlags, o remote.
 		}
 		return obj, err
 	}
+	o.Head = diskcache.BlockSize // and not what is known to be read first: the cache reads the whole block around that
 	if _, ok := cache.Known(url); ok {
 		o.Head = 1 // which shows whether the version is still the same
 	}
@@ -151,11 +152,11 @@ func (e *env) createStored(ctx context.Context, url string) (output, error) {
 	if err != nil {
 		return nil, err
 	}
-	w, err := at.Create(ctx, url, &remote.WriteOptions{Hold: msglc.PrefixSize, NoOverwrite: e.keep})
+	cache, err := e.shared.stores.openCache(&e.remote)
 	if err != nil {
 		return nil, err
 	}
-	cache, err := e.shared.stores.openCache(&e.remote)
+	w, err := at.Create(ctx, url, &remote.WriteOptions{Hold: msglc.PrefixSize, NoOverwrite: e.keep})
 	if err != nil {
 		return nil, err
 	}

@@ -14,8 +14,8 @@ import (
 )
 
 // BlockSize is the number of bytes that are fetched and kept together. A request that fetches 64 KiB takes hardly longer than
-// one that fetches a byte: at 10 to 50 ms before the first byte and 100 MB/s behind it, these take 0.6 ms. Blocks much smaller would make
-// many files, larger ones would fetch what nobody asks for.
+// one that fetches a byte: at 10 to 50 ms before the first byte and 100 MB/s behind it, these take 0.6 ms. Blocks much smaller
+// would make many files, larger ones would fetch what nobody asks for.
 const BlockSize = 64 << 10
 
 // checksumSize is the length of the checksum behind the bytes of a block.

@@ -14,7 +14,8 @@
 // of them fetch at the same time is fetched twice, and stored once.
 //
 // The blocks of a folder take at most as many bytes as [Open] was told, approximately: what was not used for the longest time
-// goes first, payload before directories; a block that was read as both is one of a directory. Only files of the names above are ever removed.
+// goes first, payload before directories; a block that was read as both is one of a directory. Only files of the names above
+// are ever removed.
 //
 // A Cache and its objects are safe for concurrent use.
 package diskcache

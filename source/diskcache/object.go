@@ -107,8 +107,8 @@ func (o *object) load(ctx context.Context, number int64, p []byte, off int64) bo
 	return true
 }
 
-// claim takes the block and those behind it, up to last, that are neither stored nor being fetched, to be fetched by the caller: those before
-// end. Or it returns what to wait for, when another goroutine fetches the block.
+// claim takes the block and those behind it, up to last, that are neither stored nor being fetched, to be fetched by the
+// caller: those before end. Or it returns what to wait for, when another goroutine fetches the block.
 func (o *object) claim(number, last int64) (end int64, wait <-chan struct{}) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -54,7 +54,7 @@ func (w *Writer) Copy(ctx context.Context, obj source.Object, start, n int64) (c
 		part := CopiedPart{Number: number, From: obj.Name(), Version: obj.Version(), Start: at, Len: length}
 		// A store goes on with copying when nobody waits for it any more, and would keep the part after it was told to remove all.
 		copyPart := func() error {
-			return outliving(w.ctx, func(ctx context.Context) error { return w.up.CopyPart(ctx, part) })
+			return w.outliving(w.ctx, func(ctx context.Context) error { return w.up.CopyPart(ctx, part) })
 		}
 		if w.copies {
 			w.run(copyPart)

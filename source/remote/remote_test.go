@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -420,5 +421,52 @@ func TestBehindTheEnd(t *testing.T) {
 	_, err := remote.Open(t.Context(), s, nil)
 	if wantFault(t, err, fault.Corrupt, "the store answers 416"); strings.Contains(err.Error(), "-1") {
 		t.Error(err)
+	}
+}
+
+// What is known of an object is asked for first, unless the options say otherwise.
+func TestEnds(t *testing.T) {
+	data := bytes.Repeat([]byte("0123456789"), 10_000) // longer than the head that is usual
+	for _, tt := range []struct {
+		head, tail int64
+		o          *remote.Options
+		want       []remote.Request // in any order
+	}{
+		{16, 100, nil, []remote.Request{{Len: 16}, {Len: 100, Suffix: true}}},
+		{16, 100, &remote.Options{ReadAhead: -1}, []remote.Request{{Len: 16}, {Len: 100, Suffix: true}}},
+		{100_000, 0, nil, []remote.Request{{Len: 100_000}}},
+		{0, 0, nil, []remote.Request{{Len: remote.DefaultHead}}},
+		{16, 100, &remote.Options{Head: 8}, []remote.Request{{Len: 8}}},
+		{16, 100, &remote.Options{Tail: 9}, []remote.Request{{Len: remote.DefaultHead}, {Len: 9, Suffix: true}}},
+	} {
+		s := &store{data: data}
+		before := remote.Options{}
+		if tt.o != nil {
+			before = *tt.o
+		}
+		ctx := source.WithEnds(t.Context(), tt.head, tt.tail)
+		obj, err := remote.Open(ctx, s, tt.o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if tt.o != nil && *tt.o != before {
+			t.Errorf("the options have become %+v", *tt.o)
+		}
+		var asked []remote.Request
+		for _, r := range s.asked {
+			asked = append(asked, remote.Request{Start: r.Start, Len: r.Len, Suffix: r.Suffix})
+		}
+		for _, r := range tt.want {
+			if !slices.ContainsFunc(asked, func(a remote.Request) bool { return a.Start == r.Start && a.Len == r.Len && a.Suffix == r.Suffix }) || len(asked) != len(tt.want) {
+				t.Errorf("ends %d and %d: asked for %+v, not %+v", tt.head, tt.tail, asked, tt.want)
+			}
+		}
+		known := make([]byte, 10)
+		if err := obj.ReadAt(ctx, known, int64(len(data)-10)); err != nil || string(known) != "0123456789" {
+			t.Errorf("%q, %v", known, err)
+		}
+		if err := obj.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 }

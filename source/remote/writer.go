@@ -206,7 +206,7 @@ func (w *Writer) Remove(ctx context.Context) error {
 
 func (w *Writer) commit(ctx context.Context) error {
 	if w.parts == 0 {
-		return outliving(ctx, func(ctx context.Context) error { return w.up.Put(ctx, w.part) })
+		return w.outliving(ctx, func(ctx context.Context) error { return w.up.Put(ctx, w.part) })
 	}
 	if len(w.part) > 0 {
 		if err := w.flush(true); err != nil {
@@ -222,13 +222,13 @@ func (w *Writer) commit(ctx context.Context) error {
 	if err := w.group.Wait(); err != nil {
 		return err
 	}
-	return outliving(ctx, func(ctx context.Context) error { return w.up.Complete(ctx, w.parts) })
+	return w.outliving(ctx, func(ctx context.Context) error { return w.up.Complete(ctx, w.parts) })
 }
 
 // outliving calls f with a context that ends makeTime after ctx does.
-func outliving(ctx context.Context, f func(context.Context) error) error {
+func (w *Writer) outliving(ctx context.Context, f func(context.Context) error) error {
 	if err := ctx.Err(); err != nil {
-		return err
+		return w.stopped(err)
 	}
 	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
@@ -286,7 +286,7 @@ func (w *Writer) usable() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.err == nil && w.ctx.Err() != nil {
-		return (&fault.Error{Package: "remote", Offset: fault.NoOffset}).In(w.Name()).Because(context.Cause(w.ctx))
+		return w.stopped(context.Cause(w.ctx))
 	}
 	return w.err
 }
@@ -375,6 +375,11 @@ func (w *Writer) buffer() []byte {
 	default:
 		return make([]byte, 0, w.partSize)
 	}
+}
+
+// stopped is the error for a context that has ended.
+func (w *Writer) stopped(err error) error {
+	return fault.New(nil, "remote", "").In(w.Name()).Because(err)
 }
 
 func (w *Writer) invalid(format string, args ...any) error {
