@@ -2,7 +2,9 @@ package s3
 
 import (
 	"context"
+	"encoding/xml"
 	"io"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -53,6 +55,11 @@ func (g *getter) Get(ctx context.Context, r remote.Request) (*remote.Response, e
 	if resp.Status >= 300 {
 		region := rec.Response.Header.Get("x-amz-bucket-region")
 		resp.Message = g.store.explained(resp.Status, resp.Message, region)
+		if resp.Status == 416 && resp.Size < 0 && r.Start == 0 {
+			if err := g.sized(ctx, r, rec.Failure.Bytes(), resp); err != nil {
+				return nil, err
+			}
+		}
 		return resp, nil
 	}
 	if err != nil { // an answer that the client does not understand
@@ -65,6 +72,30 @@ func (g *getter) Get(ctx context.Context, r remote.Request) (*remote.Response, e
 	resp.Encoding = stored(resp.Encoding)
 	resp.Body = io.ReadCloser(body)
 	return resp, nil
+}
+
+// sized finds out how long an object is that has no first byte, as an empty one has not, where the answer does not say so as HTTP
+// does. Amazon says it in the body of the answer; others are asked.
+func (g *getter) sized(ctx context.Context, r remote.Request, body []byte, resp *remote.Response) error {
+	var said struct{ ActualObjectSize *int64 }
+	if xml.Unmarshal(body, &said) == nil && said.ActualObjectSize != nil && *said.ActualObjectSize >= 0 {
+		resp.Size = *said.ActualObjectSize
+		return nil
+	}
+	if r.Again != nil {
+		if err := r.Again(int64(len(body))); err != nil {
+			return err
+		}
+		resp.Body = http.NoBody // it is counted
+	}
+	info, err := g.store.once.StatObject(ctx, g.bucket, g.key, minio.StatObjectOptions{VersionID: g.version})
+	if err == nil && info.Size == 0 { // no byte of another one was asked for in vain
+		resp.Size, resp.Version = 0, `"`+info.ETag+`"`
+		if g.version != "" {
+			resp.Version = g.version
+		}
+	}
+	return nil
 }
 
 // stored is a Content-Encoding without what was the encoding of the upload, which some stores take for one of the object.

@@ -13,6 +13,7 @@ import (
 	"github.com/spilehq/spile/adapters/s3"
 	"github.com/spilehq/spile/fault"
 	"github.com/spilehq/spile/internal/storetest"
+	"github.com/spilehq/spile/source"
 	"github.com/spilehq/spile/source/remote"
 )
 
@@ -127,6 +128,39 @@ func TestEndlessAnswers(t *testing.T) {
 		storetest.Must(t, err)
 		if err := w.Commit(t.Context()); err == nil || sent > most {
 			t.Errorf("%v after %d bytes", err, sent)
+		}
+	}
+}
+
+// TestEmptyObject: a store answers no range of an empty object, and mostly does not say in a header that it is empty.
+func TestEmptyObject(t *testing.T) {
+	for name, test := range map[string]struct {
+		said     string // in the answer to the range
+		length   string // in the answer to a further request
+		requests int64
+		opens    bool
+	}{
+		"Amazon":          {"<ActualObjectSize>0</ActualObjectSize>", "9", 1, true},
+		"others":          {"", "0", 2, true},
+		"not empty":       {"", "9", 2, false},
+		"a size, and 416": {"<ActualObjectSize>9</ActualObjectSize>", "0", 1, false},
+	} {
+		s := anonymous(t, func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Last-Modified", "Mon, 30 Nov 2026 12:00:00 GMT")
+			w.Header().Set("ETag", `"e"`)
+			if r.Method == http.MethodHead {
+				w.Header().Set("Content-Length", test.length)
+				return
+			}
+			w.WriteHeader(416)
+			io.WriteString(w, "<Error><Code>InvalidRange</Code><Message>No such range</Message>"+test.said+"</Error>")
+		})
+		g, err := s.Getter("s3://bucket/key")
+		storetest.Must(t, err)
+		meter := &source.Meter{}
+		obj, err := remote.Open(t.Context(), g, &remote.Options{Meter: meter, Retries: -1})
+		if (err == nil) != test.opens || err == nil && obj.Size() != 0 || meter.Receipt().Requests != test.requests {
+			t.Errorf("%s: %v, after %d requests", name, err, meter.Receipt().Requests)
 		}
 	}
 }

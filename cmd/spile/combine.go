@@ -124,6 +124,8 @@ func (e *env) combine(ctx context.Context, args []string, in *sourceFlags, w *wr
 	switch {
 	case w.appends && w.output == "-":
 		return usagef("--append wants a file behind -o, not standard output")
+	case w.appends && isURL(w.output):
+		return usagef("--append adds to a file of this machine, and %s is in a store", shown(w.output))
 	case w.appends && e.keep:
 		return usagef("--append adds to OUT, and --no-overwrite leaves it as it is")
 	case w.appends && w.codec != 0:

@@ -11,6 +11,7 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -107,7 +108,7 @@ func (e *env) eachOf(ctx context.Context, names iter.Seq2[string, error], as pri
 	good, bad := 0, 0
 	var failed error
 	err := e.sideBySide(ctx, names, do, func(r *oneOf) error {
-		if wrong := (usageError{}); errors.As(r.err, &wrong) || ctx.Err() != nil || r.err != nil && strict { // the same for each of them
+		if forAll(r.err) || ctx.Err() != nil || r.err != nil && strict {
 			return r.err
 		}
 		if r.err == nil || as != asDocument && r.out.whole > 0 { // a document that has ended too early is none
@@ -153,6 +154,15 @@ type oneOf struct {
 	env  *env
 	done chan struct{}
 }
+
+// forAll reports whether an error is one that the other objects of many would have as well: a wrong usage, a budget that is spent.
+func forAll(err error) bool {
+	wrong := usageError{}
+	return errors.As(err, &wrong) || errors.Is(err, fault.Limit) && overBudget.MatchString(err.Error())
+}
+
+// overBudget is how the refusal of a read begins that would pass a budget.
+var overBudget = regexp.MustCompile(`budget of (\d+ bytes|\d+ requests|0): `)
 
 // sideBySide runs do for objects, a bounded number of them at a time, and gives the results to take in the order of the names. It ends
 // with the first error of the list or of take, and returns when all that was begun has ended.

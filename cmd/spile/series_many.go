@@ -107,7 +107,7 @@ func eachArtifact[T any](ctx context.Context, m *artifactSet, read func(ctx cont
 			return err
 		})
 	}, func(r *oneOf) error {
-		if wrong := (usageError{}); errors.As(r.err, &wrong) || ctx.Err() != nil || r.err != nil && m.in.artifacts.strict {
+		if forAll(r.err) || ctx.Err() != nil || r.err != nil && m.in.artifacts.strict {
 			return r.err
 		}
 		if r.err != nil {

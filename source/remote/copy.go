@@ -52,18 +52,22 @@ func (w *Writer) Copy(ctx context.Context, obj source.Object, start, n int64) (c
 			return copied, err
 		}
 		part := CopiedPart{Number: number, From: obj.Name(), Version: obj.Version(), Start: at, Len: length}
+		// A store goes on with copying when nobody waits for it any more, and would keep the part after it was told to remove all.
+		copyPart := func() error {
+			return w.outliving(w.ctx, func(ctx context.Context) error { return w.up.CopyPart(ctx, part) })
+		}
 		if w.copies {
-			w.run(func() error { return w.up.CopyPart(w.ctx, part) })
+			w.run(copyPart)
 		} else {
 			// Only an attempt tells whether the store can. Until one has succeeded, the next part waits for it.
-			err := w.up.CopyPart(w.ctx, part)
+			err := copyPart()
 			if errors.Is(err, errors.ErrUnsupported) {
 				w.noCopy = true
 				w.parts--
 				return copied, w.stream(ctx, obj, at, end-at)
 			}
 			if err != nil {
-				w.fail(err)
+				w.failed(err)
 				return copied, err
 			}
 			w.copies = true

@@ -22,8 +22,8 @@ const (
 	// discardTime bounds the requests that clean up: a program that was told to end does not wait longer.
 	discardTime = 30 * time.Second
 
-	// makeTime is how long the request that makes the object may go on when its context ends: cut off, nobody would know
-	// whether there is an object. A program that was told to end waits so long at most.
+	// makeTime is how long the request that makes the object, or copies a part, may go on when its context ends: cut off, nobody
+	// would know whether there is an object, or a part. A program that was told to end waits so long at most.
 	makeTime = 5 * time.Second
 )
 
@@ -353,13 +353,18 @@ func (w *Writer) run(request func() error) {
 	w.group.Go(func() error {
 		err := request()
 		if err != nil {
-			if w.ctx.Err() != nil {
-				w.cut.Add(1)
-			}
-			w.fail(err)
+			w.failed(err)
 		}
 		return err
 	})
+}
+
+// failed notes the error of a part, and whether its request was cut off.
+func (w *Writer) failed(err error) {
+	if w.ctx.Err() != nil {
+		w.cut.Add(1)
+	}
+	w.fail(err)
 }
 
 // buffer returns an empty buffer for a part.

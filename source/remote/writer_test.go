@@ -525,6 +525,53 @@ func TestWriterCutOff(t *testing.T) {
 	}
 }
 
+// TestWriterCopyCutOff: a copy that the store makes is waited for when the writing is to end, for some time, since it would be kept
+// after what was sent is removed. When it takes longer, what is left is removed again.
+func TestWriterCopyCutOff(t *testing.T) {
+	for takes, want := range map[time.Duration][]string{
+		3 * time.Second: {"begin", "copy 0", "discard"},
+		time.Minute:     {"begin", "discard", "discard", "discard"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			from := versioned{source.Memory("m", random(100)), "shelf://from", "v"}
+			s := &slowCopy{newShelf(remote.UploadLimits{MaxCopy: 100}), takes}
+			s.source = map[string]source.Object{from.Name(): from}
+			ctx, cancel := context.WithCancel(t.Context())
+			time.AfterFunc(time.Second, cancel)
+			w, err := remote.NewWriter(ctx, s, &remote.WriteOptions{PartSize: 10})
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = w.Copy(ctx, from, 0, 100)
+			if late := takes > 10*time.Second; late != errors.Is(err, context.Canceled) {
+				t.Errorf("a copy of %v: %v", takes, err)
+			}
+			if err := w.Abort(ctx); err != nil {
+				t.Error(err)
+			}
+			if !slices.Equal(s.calls, want) {
+				t.Errorf("a copy of %v: calls %q, expected %q", takes, s.calls, want)
+			}
+			s.check(t)
+		})
+	}
+}
+
+// slowCopy is a shelf that takes its time to copy.
+type slowCopy struct {
+	*shelf
+	takes time.Duration
+}
+
+func (s *slowCopy) CopyPart(ctx context.Context, p remote.CopiedPart) error {
+	select {
+	case <-time.After(s.takes):
+		return s.shelf.CopyPart(context.WithoutCancel(ctx), p)
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
 // stuck is a shelf that takes no part before the context ends.
 type stuck struct {
 	*shelf
