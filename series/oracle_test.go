@@ -397,9 +397,10 @@ func (c *oracleCase) lookups(a *Artifact) error {
 // Whatever is asked of whatever artifact, the answer is that of a plain look at all records: with caches cold and warm, shared
 // and none, of parts without their manifest, by many at a time.
 func TestOracle(t *testing.T) {
-	seeds, from := 60, uint64(1)
+	seeds, from := 12, uint64(1)
 	if s := os.Getenv("ORACLE"); s != "" {
 		seeds, _ = strconv.Atoi(s)
+		t.Log("seeds from", os.Getpid())
 		from = uint64(os.Getpid()) * 1000000
 	}
 	ctx := context.Background()
