@@ -106,21 +106,37 @@ type dict struct {
 	codes  []uint32
 }
 
+// dictionary returns the dictionary of a chunk, and where the codes behind it begin.
+func dictionary(p []byte) (text []byte, pos int, err error) {
+	size, k := wire.Uvarint64(p)
+	if k <= 0 {
+		return nil, 0, badUvarint(0, k)
+	}
+	if size < 9 || size > uint64(len(p)-k) {
+		return nil, 0, corrupt(73, "a dictionary of %d bytes in a chunk of %d", size, len(p))
+	}
+	pos = k + int(size)
+	return p[k:pos], pos, nil
+}
+
+// checkCount checks the number of the entries of a dictionary of size bytes, before memory is taken for them.
+func checkCount(count uint64, size int) error {
+	if most := 1 + uint64(size-9)/9; count < 1 || count > most {
+		return corrupt(73, "a dictionary of %d entries in %d bytes, 1 to %d", count, size, most)
+	}
+	return nil
+}
+
 // decodeDict decodes a chunk of the tag values of n rows, of which nulls are null, and makes checks 70 and 73 to 77.
 func decodeDict(p []byte, n int, nulls uint32) (*dict, error) {
-	size, pos := wire.Uvarint64(p)
-	if pos <= 0 {
-		return nil, badUvarint(0, pos)
-	}
-	if size < 9 || size > uint64(len(p)-pos) {
-		return nil, corrupt(73, "a dictionary of %d bytes in a chunk of %d", size, len(p))
-	}
-	text := string(p[pos : pos+int(size)])
-	d := &dict{}
-	if err := d.entries(text); err != nil {
+	text, pos, err := dictionary(p)
+	if err != nil {
 		return nil, err
 	}
-	pos += int(size)
+	d := &dict{}
+	if err := d.entries(string(text)); err != nil {
+		return nil, err
+	}
 	d.codes = make([]uint32, n)
 	count := uint64(len(d.values))
 	var zero uint32
@@ -160,8 +176,8 @@ func decodeDict(p []byte, n int, nulls uint32) (*dict, error) {
 // entries reads the entries of a dictionary.
 func (d *dict) entries(text string) error {
 	count := leU64(text)
-	if most := 1 + uint64(len(text)-9)/9; count < 1 || count > most {
-		return corrupt(73, "a dictionary of %d entries in %d bytes, 1 to %d", count, len(text), most)
+	if err := checkCount(count, len(text)); err != nil {
+		return err
 	}
 	pos := 8
 	d.values = make([]string, count)

@@ -106,8 +106,9 @@ func (g *Gatherer) Add(ctx context.Context, a *Artifact, order int, explain *Exp
 
 // region is what was added of a region: its inputs as one.
 type region struct {
-	merger *Merger
-	places map[*Artifact]int // of inputs in the merger
+	merger   *Merger
+	places   map[*Artifact]int // of inputs in the merger
+	combined *combined
 }
 
 // Records gives the series, once. A series that several artifacts of a region have is one: the numbers of rows are added,
@@ -176,7 +177,7 @@ func (g *Gatherer) regions() (map[uint64]*region, error) {
 		if err != nil {
 			return nil, err
 		}
-		r := &region{m, make(map[*Artifact]int)}
+		r := &region{m, make(map[*Artifact]int), m.newCombined(&g.query)}
 		for i, a := range m.inputs {
 			r.places[a] = i
 		}
@@ -243,7 +244,8 @@ func (g *Gatherer) combine(group []gatheredRecord, regions map[uint64]*region) [
 		id := group[0].input.manifest.RegionID
 		in := regions[id]
 		before := in.merger.conflicts
-		c := in.merger.newCombined(group[0].ID, &g.query)
+		c := in.combined
+		c.begin(group[0].ID)
 		made := gatheredRecord{}
 		for len(group) > 0 && group[0].input.manifest.RegionID == id {
 			if made.err == nil {

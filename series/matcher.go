@@ -215,6 +215,46 @@ func (m *Matcher) values(min, max string) some {
 	return matchSome
 }
 
+// decision is what statistics say of a matcher and a block.
+type decision uint8
+
+const (
+	decideRead decision = iota
+	decideNone
+	decideAll
+)
+
+// decide is the table of docs/format/series.md, "Deciding by statistics". c is nil for a tag that the block does not store.
+func (m *Matcher) decide(c *column, mode Mode) decision {
+	yes := func(all bool) decision {
+		if all {
+			return decideAll
+		}
+		return decideNone
+	}
+	if c == nil || !c.hasStats {
+		return yes(m.matchesNull(mode))
+	}
+	switch {
+	case m.Op == IsNull && c.nulls == 0:
+		return decideNone
+	case m.Op == IsNull:
+		return decideRead
+	case m.Op == IsNotNull && c.nulls == 0:
+		return decideAll
+	case m.Op == IsNotNull:
+		return decideRead
+	}
+	u, null := m.values(c.min, c.max), m.matchesNull(mode)
+	switch {
+	case u == matchNone && (c.nulls == 0 || !null):
+		return decideNone
+	case u == matchAll && (c.nulls == 0 || null):
+		return decideAll
+	}
+	return decideRead
+}
+
 // pattern is a regular expression with what is known of it without running it.
 type pattern struct {
 	re   *regexp.Regexp

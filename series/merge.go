@@ -193,6 +193,7 @@ func (m *Merger) Select(ctx context.Context, q *Query) iter.Seq2[Record, error] 
 				return
 			}
 		}
+		c := m.newCombined(q)
 		given := int64(0)
 		for {
 			least := -1
@@ -210,7 +211,7 @@ func (m *Merger) Select(ctx context.Context, q *Query) iter.Seq2[Record, error] 
 				}
 				return
 			}
-			r, err := m.merge(heads, heads[least].record.ID, q)
+			r, err := c.merge(heads, heads[least].record.ID)
 			if err != nil {
 				fail(err)
 				return
@@ -247,8 +248,8 @@ func (h *head) advance() error {
 }
 
 // merge makes one record of those that have the identifier.
-func (m *Merger) merge(heads []head, id ID, q *Query) (Record, error) {
-	c := m.newCombined(id, q)
+func (c *combined) merge(heads []head, id ID) (Record, error) {
+	c.begin(id)
 	for i := range heads {
 		h := &heads[i]
 		if h.done || h.record.ID != id {
@@ -264,10 +265,11 @@ func (m *Merger) merge(heads []head, id ID, q *Query) (Record, error) {
 	return c.record(), nil
 }
 
-// combined becomes one record of those that several inputs have of a series.
+// combined becomes one record of those that several inputs have of a series, and then of the next series.
 type combined struct {
 	m        *Merger
-	q        *Query
+	mode     Mode
+	wanted   []bool // which of the merged tags are asked for
 	out      Record
 	values   []combinedValue // of the merged tags
 	mine     []combinedValue // those of an input
@@ -279,8 +281,19 @@ type combinedValue struct {
 	has, seen bool
 }
 
-func (m *Merger) newCombined(id ID, q *Query) *combined {
-	return &combined{m: m, q: q, out: Record{ID: id}, values: make([]combinedValue, len(m.tags)), mine: make([]combinedValue, len(m.tags))}
+func (m *Merger) newCombined(q *Query) *combined {
+	n := len(m.tags)
+	c := &combined{m: m, mode: q.Mode, wanted: make([]bool, n), values: make([]combinedValue, n), mine: make([]combinedValue, n)}
+	for t := range m.tags {
+		c.wanted[t] = q.Columns == nil || slices.Contains(q.Columns, m.tags[t].Name)
+	}
+	return c
+}
+
+// begin forgets the series before.
+func (c *combined) begin(id ID) {
+	c.out, c.conflict = Record{ID: id}, false
+	clear(c.values)
 }
 
 // add takes the record of input i into account.
@@ -295,7 +308,7 @@ func (c *combined) add(i int, r Record) error {
 		c.mine[m.maps[i][l.Name]] = combinedValue{l.Value, true, true}
 	}
 	for t := range m.tags {
-		if !m.lists[i][t] || c.q.Columns != nil && !slices.Contains(c.q.Columns, m.tags[t].Name) {
+		if !m.lists[i][t] || !c.wanted[t] {
 			continue
 		}
 		v := combinedValue{c.mine[t].text, c.mine[t].has, true}
@@ -329,7 +342,7 @@ func (c *combined) record() Record {
 	}
 	c.out.Labels = make([]Label, 0, len(c.m.tags))
 	for t, v := range c.values {
-		if v.has && (c.q.Mode == Native || v.text != "") {
+		if v.has && (c.mode == Native || v.text != "") {
 			c.out.Labels = append(c.out.Labels, Label{c.m.tags[t].Name, v.text})
 		}
 	}

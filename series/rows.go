@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/spilehq/spile/fault"
+	"github.com/spilehq/spile/source"
 )
 
 // blockAt is a block with the part and the leaf that it is in.
@@ -193,4 +194,59 @@ func (b *blockAt) decodeChunk(c *column, p []byte) (any, int64, error) {
 		err = checkTSIDs(numbers, b.block)
 	}
 	return numbers, 8 * int64(n), err
+}
+
+// The tags that stand for the two columns that are always there.
+const (
+	tagTSID  = -1
+	tagCount = -2
+)
+
+// loading is a column that is to be read.
+type loading struct {
+	row *rows
+	c   *column
+	tag int
+}
+
+// loadAll reads and decodes columns of blocks of one part, as far as they are not remembered.
+func loadAll(ctx context.Context, list []loading, bytes *store) error {
+	var ranges []source.Range
+	var missing []loading
+	for _, l := range list {
+		if v, ok := l.row.cached(l.c); ok {
+			l.row.set(l.tag, v)
+			continue
+		}
+		if !l.c.known() {
+			return l.row.located(l.c.unknown(), l.c)
+		}
+		missing = append(missing, l)
+		ranges = append(ranges, l.c.span())
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	if err := bytes.fetch(ctx, ranges); err != nil {
+		return err
+	}
+	decoded := make([]any, len(missing))
+	if err := parallel(len(missing), func(i int) error {
+		l := missing[i]
+		v, size, err := l.row.open(l.c, bytes.get(ranges[i]))
+		if err != nil {
+			return l.row.located(err, l.c)
+		}
+		decoded[i] = v
+		if c := l.row.part.a.cache; c != nil {
+			c.put(l.row.key(l.c), v, size)
+		}
+		return nil
+	}); err != nil {
+		return err
+	}
+	for i, l := range missing {
+		l.row.set(l.tag, decoded[i])
+	}
+	return nil
 }

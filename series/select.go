@@ -9,7 +9,6 @@ import (
 	"slices"
 
 	"github.com/spilehq/spile/fault"
-	"github.com/spilehq/spile/source"
 )
 
 // Query says which series are selected, and what of them is wanted. The zero value selects all.
@@ -49,46 +48,6 @@ type MatcherExplain struct {
 	None, All, Read int64 // blocks by the decision
 	Bytes           int64 // stored bytes of the chunks that were read for it
 	Evaluations     int64 // values that it was run on
-}
-
-// decision is what statistics say of a matcher and a block.
-type decision uint8
-
-const (
-	decideRead decision = iota
-	decideNone
-	decideAll
-)
-
-// decide is the table of docs/format/series.md, "Deciding by statistics". c is nil for a tag that the block does not store.
-func (m *Matcher) decide(c *column, mode Mode) decision {
-	yes := func(all bool) decision {
-		if all {
-			return decideAll
-		}
-		return decideNone
-	}
-	if c == nil || !c.hasStats {
-		return yes(m.matchesNull(mode))
-	}
-	switch {
-	case m.Op == IsNull && c.nulls == 0:
-		return decideNone
-	case m.Op == IsNull:
-		return decideRead
-	case m.Op == IsNotNull && c.nulls == 0:
-		return decideAll
-	case m.Op == IsNotNull:
-		return decideRead
-	}
-	u, null := m.values(c.min, c.max), m.matchesNull(mode)
-	switch {
-	case u == matchNone && (c.nulls == 0 || !null):
-		return decideNone
-	case u == matchAll && (c.nulls == 0 || null):
-		return decideAll
-	}
-	return decideRead
 }
 
 // plan is a query that was checked against an artifact.
@@ -497,10 +456,9 @@ func (p *plan) skips(s *selection) bool {
 	return none
 }
 
-// evaluate finds the rows that match in some blocks of one part, and reads the wanted columns of those that have any.
-func (p *plan) evaluate(ctx context.Context, window []*selection, bytes *store, w wanted) error {
-	todo := make([][]planned, len(window)) // the matchers that have to read, in their order, for each block
-	rounds := 0
+// order says for each of some blocks which matchers have to read, in their order, and how many these are at most.
+func (p *plan) order(window []*selection) (todo [][]planned, rounds int) {
+	todo = make([][]planned, len(window))
 	for i, s := range window {
 		for _, m := range p.matchers {
 			switch m.decide(s.column(m.tag), p.q.Mode) {
@@ -525,6 +483,12 @@ func (p *plan) evaluate(ctx context.Context, window []*selection, bytes *store, 
 			}
 		}
 	}
+	return todo, rounds
+}
+
+// evaluate finds the rows that match in some blocks of one part, and reads the wanted columns of those that have any.
+func (p *plan) evaluate(ctx context.Context, window []*selection, bytes *store, w wanted) error {
+	todo, rounds := p.order(window)
 	for round := range rounds {
 		var load []loading
 		for i, s := range window {
@@ -743,61 +707,6 @@ func (s *selection) cutAlive() {
 		s.alive[w] &= mask
 		s.count += bits.OnesCount64(s.alive[w])
 	}
-}
-
-// The tags that stand for the two columns that are always there.
-const (
-	tagTSID  = -1
-	tagCount = -2
-)
-
-// loading is a column that is to be read.
-type loading struct {
-	row *rows
-	c   *column
-	tag int
-}
-
-// loadAll reads and decodes columns of blocks of one part, as far as they are not remembered.
-func loadAll(ctx context.Context, list []loading, bytes *store) error {
-	var ranges []source.Range
-	var missing []loading
-	for _, l := range list {
-		if v, ok := l.row.cached(l.c); ok {
-			l.row.set(l.tag, v)
-			continue
-		}
-		if !l.c.known() {
-			return l.row.located(l.c.unknown(), l.c)
-		}
-		missing = append(missing, l)
-		ranges = append(ranges, l.c.span())
-	}
-	if len(missing) == 0 {
-		return nil
-	}
-	if err := bytes.fetch(ctx, ranges); err != nil {
-		return err
-	}
-	decoded := make([]any, len(missing))
-	if err := parallel(len(missing), func(i int) error {
-		l := missing[i]
-		v, size, err := l.row.open(l.c, bytes.get(ranges[i]))
-		if err != nil {
-			return l.row.located(err, l.c)
-		}
-		decoded[i] = v
-		if c := l.row.part.a.cache; c != nil {
-			c.put(l.row.key(l.c), v, size)
-		}
-		return nil
-	}); err != nil {
-		return err
-	}
-	for i, l := range missing {
-		l.row.set(l.tag, decoded[i])
-	}
-	return nil
 }
 
 // String says in a line what a query did.

@@ -65,11 +65,11 @@ func (c *tagChunk) lacks(m *Matcher) bool {
 	if s.d != nil {
 		return false // matching tells as fast
 	}
-	size, k := wire.Uvarint64(s.p)
-	if k <= 0 || size < 9 || size > uint64(len(s.p)-k) {
+	entries, _, err := dictionary(s.p)
+	if err != nil {
 		return false // decoding says what is wrong
 	}
-	entries := s.p[k+8:][:size-8]
+	entries = entries[8:]
 	switch {
 	case m.Op == Equal:
 		return !hasEntry(entries, m.Value)
@@ -98,14 +98,11 @@ func (m *Matcher) needle() string {
 // match takes the rows out of alive, which is nil for all rows, that a matcher does not select, and returns the number of
 // values that were looked at. It keeps nothing of the chunk, and makes checks 73, 74, 76 and 77.
 func (c *tagChunk) match(ctx context.Context, p []byte, m *Matcher, null bool, alive []uint64) (left []uint64, ran int64, err error) {
-	size, pos := wire.Uvarint64(p)
-	if pos <= 0 {
-		return nil, 0, badUvarint(0, pos)
+	text, pos, err := dictionary(p)
+	if err != nil {
+		return nil, 0, err
 	}
-	if size < 9 || size > uint64(len(p)-pos) {
-		return nil, 0, corrupt(73, "a dictionary of %d bytes in a chunk of %d", size, len(p))
-	}
-	hit, some, err := matchEntries(ctx, string(p[pos:pos+int(size)]), m)
+	hit, some, err := matchEntries(ctx, string(text), m)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -114,7 +111,7 @@ func (c *tagChunk) match(ctx context.Context, p []byte, m *Matcher, null bool, a
 	if !some && !null {
 		return make([]uint64, (c.series+63)/64), ran, nil
 	}
-	left, err = c.matchCodes(p, pos+int(size), hit, alive)
+	left, err = c.matchCodes(p, pos, hit, alive)
 	return left, ran, err
 }
 
@@ -124,15 +121,12 @@ func (c *tagChunk) values() ([]string, error) {
 	if state.d != nil {
 		return state.d.values[1:], nil
 	}
-	size, pos := wire.Uvarint64(state.p)
-	if pos <= 0 {
-		return nil, badUvarint(0, pos)
-	}
-	if size < 9 || size > uint64(len(state.p)-pos) {
-		return nil, corrupt(73, "a dictionary of %d bytes in a chunk of %d", size, len(state.p))
+	text, _, err := dictionary(state.p)
+	if err != nil {
+		return nil, err
 	}
 	d := &dict{}
-	if err := d.entries(string(state.p[pos : pos+int(size)])); err != nil {
+	if err := d.entries(string(text)); err != nil {
 		return nil, err
 	}
 	return d.values[1:], nil
@@ -141,8 +135,8 @@ func (c *tagChunk) values() ([]string, error) {
 // matchEntries reports which entries of a dictionary a matcher selects, and whether it selects one.
 func matchEntries(ctx context.Context, text string, m *Matcher) (hit []bool, some bool, err error) {
 	count := leU64(text)
-	if most := 1 + uint64(len(text)-9)/9; count < 1 || count > most {
-		return nil, false, corrupt(73, "a dictionary of %d entries in %d bytes, 1 to %d", count, len(text), most)
+	if err := checkCount(count, len(text)); err != nil {
+		return nil, false, err
 	}
 	if text[8] != 0 {
 		return nil, false, corrupt(74, "entry 0 has the presence %d, not 0", text[8])
@@ -278,20 +272,16 @@ func (c *tagChunk) pick(of []int) (*dict, error) {
 }
 
 func pickDict(p []byte, series int, of []int) (*dict, error) {
-	size, pos := wire.Uvarint64(p)
-	if pos <= 0 {
-		return nil, badUvarint(0, pos)
+	entries, at, err := dictionary(p)
+	if err != nil {
+		return nil, err
 	}
-	if size < 9 || size > uint64(len(p)-pos) {
-		return nil, corrupt(73, "a dictionary of %d bytes in a chunk of %d", size, len(p))
-	}
-	entries := p[pos : pos+int(size)]
 	count := binary.LittleEndian.Uint64(entries)
-	if most := 1 + (size-9)/9; count < 1 || count > most {
-		return nil, corrupt(73, "a dictionary of %d entries in %d bytes, 1 to %d", count, size, most)
+	if err := checkCount(count, len(entries)); err != nil {
+		return nil, err
 	}
 	d := &dict{codes: make([]uint32, len(of))}
-	at, row := pos+int(size), 0
+	row := 0
 	for i, k := range of {
 		if k > row {
 			n := skipUvarints(p[at:], k-row)

@@ -9,7 +9,6 @@ import (
 	"runtime"
 	"testing"
 	"testing/iotest"
-	"time"
 
 	"go.uber.org/goleak"
 
@@ -106,15 +105,15 @@ func TestSpoolFails(t *testing.T) {
 func TestSpoolCancelledWhileBlocked(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	files := tempFolder(t)
-	r, w := io.Pipe()
-	defer w.Close()
 	ctx, cancel := context.WithCancel(t.Context())
-	go func() {
-		w.Write(content(10))
-		time.Sleep(5 * time.Millisecond)
+	end := make(chan struct{})
+	defer close(end)
+	blocks := readerFunc(func([]byte) (int, error) {
 		cancel()
-	}()
-	_, err := source.Spool(ctx, r, "stdin")
+		<-end
+		return 0, io.EOF
+	})
+	_, err := source.Spool(ctx, io.MultiReader(bytes.NewReader(content(10)), blocks), "stdin")
 	wantFault(t, err, context.Canceled, "stdin")
 	if files() != 0 {
 		t.Errorf("%d files left", files())

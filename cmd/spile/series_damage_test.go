@@ -8,7 +8,6 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-	"time"
 )
 
 // answer is what a run of the command gave.
@@ -166,14 +165,7 @@ func TestRedactInterrupted(t *testing.T) {
 	}
 	dir := t.TempDir()
 	p := start(t, nil, "series", "redact", "--stats", filepath.Join(in, "1/series/6f1c1f5e-3b0a-4c52-9d6e-0a1b2c3d4e5f"), "-o", filepath.Join(dir, "out"))
-	for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
-		if entries, _ := os.ReadDir(dir); len(entries) > 0 { // it has begun to write
-			break
-		}
-		if time.Now().After(end) {
-			t.Fatal("no output in a minute")
-		}
-	}
+	until(t, "it has begun to write", func() bool { return filled(dir) })
 	p.interrupt(t, os.Interrupt, dir)
 
 	r, w, err := os.Pipe()

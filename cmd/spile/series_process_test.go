@@ -35,7 +35,7 @@ func TestBuildInterrupted(t *testing.T) {
 	}
 	f.Close()
 	p := start(t, nil, "series", "build", "--stats", "--meta", filepath.Join(in, "meta.json"), "--memory", "1MiB", "--block-series", "8", "--part-bytes", "1KiB", f.Name(), "-o", filepath.Join(dir, "out"))
-	for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+	until(t, "it writes parts", func() bool {
 		n := 0
 		filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
 			if err == nil && !d.IsDir() {
@@ -43,14 +43,25 @@ func TestBuildInterrupted(t *testing.T) {
 			}
 			return nil
 		})
-		if n > 2 { // it writes parts
-			break
-		}
+		return n > 2
+	})
+	p.interrupt(t, os.Interrupt, dir)
+}
+
+// until waits for what a process does, up to a minute.
+func until(t *testing.T, what string, reached func() bool) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); !reached(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatal("no part in a minute")
+			t.Fatalf("in a minute not reached: %s", what)
 		}
 	}
-	p.interrupt(t, os.Interrupt, dir)
+}
+
+// filled reports whether something is in a folder.
+func filled(dir string) bool {
+	entries, _ := os.ReadDir(dir)
+	return len(entries) > 0
 }
 
 // An export that is interrupted while it writes leaves no file.
@@ -77,14 +88,7 @@ func TestExportInterrupted(t *testing.T) {
 	for _, format := range []string{"parquet", "arrow"} { // the slow ones
 		dir := t.TempDir()
 		p := start(t, nil, "series", "export", "--stats", filepath.Join(in, "1/series/6f1c1f5e-3b0a-4c52-9d6e-0a1b2c3d4e5f"), "-o", filepath.Join(dir, "out."+format))
-		for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
-			if entries, _ := os.ReadDir(dir); len(entries) > 0 { // it has begun
-				break
-			}
-			if time.Now().After(end) {
-				t.Fatal("no output in a minute")
-			}
-		}
+		until(t, "it has begun to write", func() bool { return filled(dir) })
 		p.interrupt(t, os.Interrupt, dir)
 	}
 }
