@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/spilehq/spile/fault"
+	"github.com/spilehq/spile/source"
 )
 
 // Query says which series are selected, and what of them is wanted. The zero value selects all.
