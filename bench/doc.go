@@ -16,5 +16,6 @@
 // original, report.go prints. For tables, table_set.go makes the input of the rows in table_rows.go, table_shape.go and
 // table_flat.go encode it for every contender, the jobs stand in table_load.go, table_column.go, table_size.go and
 // table_write.go. For series, series_set.go makes the input and series_files.go the files, series_prometheus.go, series_duckdb.go
-// and series_lookup.go talk to the peers, the jobs stand in series_build.go, series_query.go and series_memory.go.
+// and series_lookup.go talk to the peers, the jobs stand in series_build.go, series_query.go and series_memory.go. remote.go has
+// the server and the jobs over a network, remote_duckdb.go talks to DuckDB there.
 package main

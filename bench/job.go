@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"reflect"
+	"time"
 )
 
 // job is something to be done to an input.
@@ -33,6 +34,9 @@ type contender struct {
 
 	// requests does the same for requests to a server; nil where there is none.
 	requests func() int64
+
+	// spent returns how long all runs so far took by a clock of the contender's own; nil where that of this process counts.
+	spent func() time.Duration
 
 	// Of a peer: how many times faster than it ours is to be. Below 1 ours may be slower. 0: no target.
 	target float64

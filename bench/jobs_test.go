@@ -220,15 +220,16 @@ func TestRemote(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, q := range seriesQueries[:2] {
-		j, err := set.farJob(q, far, files, client, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+	queries, err := set.farQueries(far.at(files.parquet))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, q := range queries {
+		j := set.farJob(q, far, files, client, nil)
 		if err := j.check(); err != nil {
 			t.Error(err)
 		}
-		if n := requests(j.ours.run); n > 5 {
+		if n := requests(j.ours.run); n > 2 {
 			t.Errorf("%s: %d requests", j.name, n)
 		}
 	}

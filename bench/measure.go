@@ -117,6 +117,10 @@ func (t *batchTimer) calibrate() error {
 func (t *batchTimer) runBatch() error {
 	var before, after runtime.MemStats
 	var read, asked int64
+	var spent time.Duration
+	if t.spent != nil {
+		spent = t.spent()
+	}
 	if t.bytesRead != nil {
 		read = t.bytesRead()
 	}
@@ -132,6 +136,9 @@ func (t *batchTimer) runBatch() error {
 		}
 	}
 	took := (t.now() - start).Seconds()
+	if t.spent != nil {
+		took = (t.spent() - spent).Seconds()
+	}
 	runtime.ReadMemStats(&after)
 	n := float64(t.runs)
 	t.seconds = append(t.seconds, took/n)

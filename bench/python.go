@@ -18,7 +18,10 @@ var originalScript string
 
 // original is the Python library that the format comes from, in a process of its own that opens documents and times
 // itself.
-type original struct {
+type original struct{ *pythonProcess }
+
+// pythonProcess is a script that answers a line of JSON with one.
+type pythonProcess struct {
 	python string
 	about  string // versions
 	cmd    *exec.Cmd
@@ -61,7 +64,15 @@ func (s *setup) startOriginal() (*original, error) {
 	if err != nil {
 		return nil, err
 	}
-	return startPython(python)
+	return startOriginalWith(python)
+}
+
+func startOriginalWith(python string) (*original, error) {
+	p, err := startPython(python, originalScript)
+	if err != nil {
+		return nil, err
+	}
+	return &original{p}, nil
 }
 
 // startFarOriginal starts the original with s3fs, by which it reads objects of S3.
@@ -79,12 +90,12 @@ func (s *setup) startFarOriginal() (*original, error) {
 			return nil, fmt.Errorf("%w (s3fs: %v: %.200s)", errNoPython, err, text)
 		}
 	}
-	return startPython(python)
+	return startOriginalWith(python)
 }
 
-func startPython(python string) (*original, error) {
+func startPython(python, script string) (*pythonProcess, error) {
 	var err error
-	o := &original{python: python, cmd: exec.Command(python, "-c", originalScript)}
+	o := &pythonProcess{python: python, cmd: exec.Command(python, "-c", script)}
 	o.cmd.Stderr = os.Stderr
 	if o.in, err = o.cmd.StdinPipe(); err != nil {
 		return nil, err
@@ -105,12 +116,12 @@ func startPython(python string) (*original, error) {
 	return o, nil
 }
 
-func (o *original) close() {
+func (o *pythonProcess) close() {
 	o.in.Close()
 	o.cmd.Wait()
 }
 
-func (o *original) ask(request, answer any) error {
+func (o *pythonProcess) ask(request, answer any) error {
 	line, err := json.Marshal(request)
 	if err != nil {
 		return err
@@ -119,7 +130,7 @@ func (o *original) ask(request, answer any) error {
 		return err
 	}
 	if !o.out.Scan() {
-		return fmt.Errorf("the original has ended: %v", o.out.Err())
+		return fmt.Errorf("the Python process has ended: %v", o.out.Err())
 	}
 	return json.Unmarshal(o.out.Bytes(), answer)
 }

@@ -277,12 +277,14 @@ func (d *farDocument) leaves(n int) job {
 // farSeries measures queries over artifacts on the server, beside DuckDB over the same series in Parquet where it can read
 // over HTTP.
 func (s *setup) farSeries(far *farServer, client *http.Client) ([]row, error) {
-	duck, err := s.duckProgram()
-	if err != nil && !errors.Is(err, errNoDuckDB) {
+	duck, err := s.startFarDuck()
+	if errors.Is(err, errNoPython) {
+		s.notes = append(s.notes, "DuckDB is left out of section remote: "+err.Error())
+	} else if err != nil {
 		return nil, err
-	}
-	if err != nil {
-		s.notes = append(s.notes, err.Error())
+	} else {
+		defer duck.close()
+		s.notes = append(s.notes, "over HTTP: "+duck.about)
 	}
 	set := newSeriesSet(s.series, false)
 	dir := filepath.Join(s.dir, fmt.Sprintf("remote-series-%d", s.series))
@@ -292,45 +294,145 @@ func (s *setup) farSeries(far *farServer, client *http.Client) ([]row, error) {
 	if err != nil {
 		return nil, err
 	}
-	var db *duckDB
-	if duck != "" {
-		if db, err = openDuckDB(duck, far.at(files.parquet)); err == nil {
-			defer db.Close()
-			_, err = db.query("SELECT count(*) FROM series")
-		}
-		if err != nil {
-			s.notes = append(s.notes, "DuckDB is left out of section remote: its extension for HTTP could not be loaded, which it fetches from a host of its own")
-			db = nil
-		}
+	queries, err := set.farQueries(far.at(files.parquet))
+	if err != nil {
+		return nil, err
 	}
 	var jobs []job
-	for _, q := range seriesQueries[:2] {
-		j, err := set.farJob(q, far, files, client, db)
-		if err != nil {
-			return nil, err
-		}
-		jobs = append(jobs, j)
+	for _, q := range queries {
+		jobs = append(jobs, set.farJob(q, far, files, client, duck))
 	}
 	return s.measureJobs(jobs)
 }
 
-func (s *seriesSet) farJob(texts []matcherText, far *farServer, files *seriesFiles, client *http.Client, db *duckDB) (job, error) {
-	matchers, name, err := matchersOf(texts)
-	if err != nil {
-		return job{}, err
+// farQuery is a question to an artifact and to a Parquet file of the same series.
+type farQuery struct {
+	name string
+	ours func(context.Context, *series.Artifact) (any, error)
+	sql  string
+	rows func([][]*string) (any, error) // makes an answer of the rows that the SQL gives
+}
+
+// farQueries are the questions: all labels of the series that have one value of few, and of many; one series; how many series
+// each table has.
+func (s *seriesSet) farQueries(parquet string) ([]farQuery, error) {
+	from := "read_parquet('" + parquet + "')"
+	var queries []farQuery
+	for _, texts := range seriesQueries[:2] {
+		matchers, name, err := matchersOf(texts)
+		if err != nil {
+			return nil, err
+		}
+		queries = append(queries, farQuery{
+			name: "{" + name + "}",
+			ours: func(_ context.Context, a *series.Artifact) (any, error) { return totalOf(a, matchers) },
+			sql:  duckTotal(s.labels, matchers, from),
+			rows: func(rows [][]*string) (any, error) {
+				if len(rows) != 1 {
+					return nil, fmt.Errorf("%d rows", len(rows))
+				}
+				return totalFrom(texted(rows[0]))
+			},
+		})
 	}
-	ours := func() (any, error) {
-		ctx := context.Background()
-		a, err := series.Open(ctx, func(ctx context.Context, name string) (source.Object, error) {
-			return openFar(ctx, far.at(filepath.Join(files.artifact, name)), client)
-		}, nil)
+	id := s.rows[len(s.rows)/3].ID
+	columns := "__series_row_count"
+	for _, name := range s.labels {
+		columns += `, "` + name + `"`
+	}
+	return append(queries, farQuery{
+		name: "lookup of a table and a TSID",
+		ours: func(ctx context.Context, a *series.Artifact) (any, error) {
+			r, err := a.Lookup(ctx, id)
+			if err != nil {
+				return nil, err
+			}
+			values := map[string]string{"": fmt.Sprint(r.RowCount)}
+			for _, l := range r.Labels {
+				values[l.Name] = l.Value
+			}
+			return values, nil
+		},
+		sql: fmt.Sprintf("SELECT %s FROM %s WHERE __table_id = %d AND __tsid = %d", columns, from, id.Table, id.TSID),
+		rows: func(rows [][]*string) (any, error) {
+			if len(rows) != 1 {
+				return nil, fmt.Errorf("%d rows", len(rows))
+			}
+			values := map[string]string{"": *rows[0][0]}
+			for i, v := range rows[0][1:] {
+				if v != nil {
+					values[s.labels[i]] = *v
+				}
+			}
+			return values, nil
+		},
+	}, farQuery{
+		name: "number of series by table",
+		ours: seriesByTable,
+		sql:  "SELECT __table_id, count(*) FROM " + from + " GROUP BY __table_id",
+		rows: func(rows [][]*string) (any, error) {
+			counts := make(map[string]string)
+			for _, row := range rows {
+				of := texted(row)
+				counts[of[0]] = of[1]
+			}
+			return counts, nil
+		},
+	}), nil
+}
+
+// texted is a row without nulls.
+func texted(row []*string) []string {
+	out := make([]string, len(row))
+	for i, v := range row {
+		if v != nil {
+			out[i] = *v
+		}
+	}
+	return out
+}
+
+// seriesByTable adds up what pages say.
+func seriesByTable(ctx context.Context, a *series.Artifact) (any, error) {
+	counts := make(map[uint32]int)
+	for i := range a.NumParts() {
+		part, err := a.Part(ctx, i)
+		if err != nil {
+			return nil, err
+		}
+		for k := range part.Leaves {
+			blocks, err := a.Blocks(ctx, i, k)
+			if err != nil {
+				return nil, err
+			}
+			for _, b := range blocks {
+				counts[b.First.Table] += b.Series
+			}
+		}
+	}
+	out := make(map[string]string, len(counts))
+	for table, n := range counts {
+		out[fmt.Sprint(table)] = fmt.Sprint(n)
+	}
+	return out, nil
+}
+
+func (s *seriesSet) farJob(q farQuery, far *farServer, files *seriesFiles, client *http.Client, duck *farDuck) job {
+	ask := func(open func() (*series.Artifact, error)) (any, error) {
+		a, err := open()
 		if err != nil {
 			return nil, err
 		}
 		defer a.Close()
-		return totalOf(a, matchers)
+		return q.ours(context.Background(), a)
 	}
-	j := job{section: "remote", name: s.jobName("{" + name + "}"), rounds: 3, ours: far.counting(answering("Spile", ours))}
+	ours := func() (any, error) {
+		return ask(func() (*series.Artifact, error) {
+			return series.Open(context.Background(), func(ctx context.Context, name string) (source.Object, error) {
+				return openFar(ctx, far.at(filepath.Join(files.artifact, name)), client)
+			}, nil)
+		})
+	}
 	whole := func() (any, error) {
 		for _, file := range []string{series.ManifestName, series.PartName(0)} {
 			resp, err := client.Get(far.at(filepath.Join(files.artifact, file)))
@@ -342,17 +444,20 @@ func (s *seriesSet) farJob(texts []matcherText, far *farServer, files *seriesFil
 				return nil, err
 			}
 		}
-		a, err := openArtifact(files.artifact, nil, nil)
-		if err != nil {
-			return nil, err
-		}
-		defer a.Close()
-		return totalOf(a, matchers)
+		return ask(func() (*series.Artifact, error) { return openArtifact(files.artifact, nil, nil) })
 	}
-	if db != nil {
-		sql := duckTotal(s.labels, matchers)
-		j.peers = append(j.peers, far.counting(answering("DuckDB, Parquet over HTTP", func() (any, error) { return db.total(sql) })))
+	j := job{section: "remote", name: s.jobName(q.name), rounds: 3, ours: far.counting(answering("Spile", ours))}
+	if duck != nil {
+		peer := far.counting(answering("DuckDB, Parquet over HTTP", func() (any, error) {
+			rows, err := duck.query(q.sql)
+			if err != nil {
+				return nil, err
+			}
+			return q.rows(rows)
+		}))
+		peer.spent = func() time.Duration { return duck.spent }
+		j.peers = append(j.peers, peer)
 	}
 	j.peers = append(j.peers, far.counting(answering("all of it downloaded, then Spile", whole)))
-	return j, nil
+	return j
 }

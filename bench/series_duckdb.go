@@ -98,7 +98,7 @@ func condition(m *series.Matcher) string {
 }
 
 // duckTotal is the query whose answer is that of selected: it reads the identifiers and all labels of the series that match.
-func duckTotal(labels []string, matchers []*series.Matcher) string {
+func duckTotal(labels []string, matchers []*series.Matcher, from string) string {
 	var text, where []string
 	for _, name := range labels {
 		text = append(text, `coalesce(strlen("`+name+`"), 0)`)
@@ -106,7 +106,7 @@ func duckTotal(labels []string, matchers []*series.Matcher) string {
 	for _, m := range matchers {
 		where = append(where, condition(m))
 	}
-	return "SELECT count(*), coalesce(bit_xor(__tsid), 0), coalesce(sum(" + strings.Join(text, " + ") + "), 0) FROM series WHERE " + strings.Join(where, " AND ")
+	return "SELECT count(*), coalesce(bit_xor(__tsid), 0), coalesce(sum(" + strings.Join(text, " + ") + "), 0) FROM " + from + " WHERE " + strings.Join(where, " AND ")
 }
 
 func (d *duckDB) total(sql string) (selected, error) {
@@ -114,6 +114,11 @@ func (d *duckDB) total(sql string) (selected, error) {
 	if err != nil {
 		return selected{}, err
 	}
+	return totalFrom(v)
+}
+
+// totalFrom is the answer to duckTotal.
+func totalFrom(v []string) (selected, error) {
 	n, err1 := strconv.ParseInt(v[0], 10, 64)
 	tsids, err2 := strconv.ParseUint(v[1], 10, 64)
 	text, err3 := strconv.ParseInt(v[2], 10, 64)

@@ -176,7 +176,7 @@ func (s *seriesSet) queryJobs(texts []matcherText, forms []form, index *promInde
 		bytesRead: index.read.Load,
 	}}
 	if db != nil {
-		sql := duckTotal(s.labels, matchers)
+		sql := duckTotal(s.labels, matchers, "series")
 		peers = append(peers, contender{
 			name:   "DuckDB",
 			run:    func() error { _, err := db.query(sql); return err },

@@ -232,9 +232,10 @@ func (z *analysis) read(ctx context.Context, a *Artifact) error {
 		if p.frame.depth == 2 {
 			at.Pages += uint64(p.frame.root.Stored)
 		}
+		pages := newStore(p)
 		for i := range p.leaves {
 			at.Pages += uint64(p.leaves[i].Stored)
-			blocks, err := p.leaf(ctx, i)
+			blocks, err := p.leafAhead(ctx, i, everyLeaf, pages)
 			if err != nil {
 				return err
 			}

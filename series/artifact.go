@@ -119,7 +119,7 @@ func OpenPart(ctx context.Context, obj source.Object, o *Options) (*Artifact, er
 	}
 	held := int64(0)
 	for i := range p.leaves {
-		blocks, err := p.leaf(ctx, i)
+		blocks, err := p.leaf(ctx, i, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -203,6 +203,27 @@ func newPart(a *Artifact, id uint32, file *File) *part {
 // larger than its decoded form.
 const tailSize = maxRoot + trailerSize
 
+// farTail is tailSize where a request is dear: the pages of some 500 blocks of ten columns, so that of most parts nothing else is
+// read to find the blocks. It is an eighth of what a request is worth to a store.
+const farTail = 2*maxRoot + trailerSize
+
+// farWhole is how long a part is of which all comes with the request that opens it: what lies between its ends is worth one.
+const farWhole = 1 << 20
+
+// isFar reports whether a request is so dear that it is better to read what may not be needed than to ask again.
+func isFar(obj source.Object) bool { return obj.Cost().Gap > farTail }
+
+// ends tells the opener what is read first of a part whose length is known.
+func (p *part) ends(ctx context.Context) context.Context {
+	switch {
+	case p.file == nil || p.file.FileSize < minPartSize:
+		return ctx
+	case p.file.FileSize <= farWhole:
+		return source.WithEnds(ctx, int64(p.file.FileSize), 0)
+	}
+	return source.WithEnds(ctx, headerSize, farTail)
+}
+
 // keptTail is how many times as long as its end a part is of which chunks at the end are read again.
 const keptTail = 16
 
@@ -218,7 +239,7 @@ func (p *part) ready(ctx context.Context) error {
 		return nil
 	}
 	if p.obj == nil {
-		obj, err := p.a.open(ctx, PartName(p.id))
+		obj, err := p.a.open(p.ends(ctx), PartName(p.id))
 		if err != nil {
 			return err
 		}
@@ -241,7 +262,11 @@ func (p *part) openFrame(ctx context.Context) error {
 	if size < minPartSize {
 		return corrupt(16, "has %d bytes, the least is %d", size, minPartSize)
 	}
-	p.tailAt = size - min(size, tailSize)
+	end := uint64(tailSize)
+	if isFar(p.obj) {
+		end = farTail
+	}
+	p.tailAt = size - min(size, end)
 	ends := []source.Range{{Start: 0, End: headerSize}, {Start: int64(p.tailAt), End: int64(size)}}
 	if len(source.Plan(ends, p.obj.Cost())) == 1 { // what lies between comes as well, and is kept
 		p.tailAt = 0
@@ -265,7 +290,7 @@ func (p *part) openFrame(ctx context.Context) error {
 		p.leaves = []pageRef{p.frame.root}
 		return nil
 	}
-	page, err := p.page(ctx, p.frame.root)
+	page, err := p.page(ctx, p.frame.root, nil)
 	if err == nil {
 		p.leaves, err = parseInternal(page, p.frame)
 	}
@@ -281,10 +306,15 @@ func (p *part) close() error {
 	return p.obj.Close()
 }
 
-// page reads and decodes a page.
-func (p *part) page(ctx context.Context, ref pageRef) ([]byte, error) {
+// page reads and decodes a page. pages may have it; nil has none.
+func (p *part) page(ctx context.Context, ref pageRef, pages *store) ([]byte, error) {
 	if err := p.fits(ref); err != nil {
 		return nil, err
+	}
+	if pages != nil {
+		if stored := pages.get(source.Range{Start: int64(ref.Offset), End: int64(ref.end())}); stored != nil {
+			return ref.decode(stored)
+		}
 	}
 	stored, err := p.stored(source.ForDirectory(ctx), ref.payloadRef)
 	if err != nil {
@@ -324,8 +354,46 @@ func (p *part) inLeaf(err error, i int) error {
 	return fault.Locate(err, p.obj.Name(), leafPlace(i), 0)
 }
 
-// leaf reads the i-th leaf.
-func (p *part) leaf(ctx context.Context, i int) ([]block, error) {
+// fetchLeaves reads the pages of the i-th leaf and of the wanted ones behind it, as many as a request is worth. What is
+// remembered is not read.
+func (p *part) fetchLeaves(ctx context.Context, i int, wants func(Range) bool, pages *store) error {
+	var ranges []source.Range
+	n, most := int64(0), p.obj.Cost().Gap
+	for ; i < len(p.leaves); i++ {
+		ref := p.leaves[i]
+		if !wants(ref.Range) {
+			continue
+		}
+		r := source.Range{Start: int64(ref.Offset), End: int64(ref.end())}
+		if len(ranges) == 0 && pages.has(r) {
+			return nil
+		}
+		if n += r.Len(); p.fits(ref) != nil || n > most && len(ranges) > 0 {
+			break
+		}
+		if c := p.a.cache; c != nil {
+			if _, ok := c.get(cacheKey{p.a.cacheID, p.id, i, ref.Offset}); ok {
+				break
+			}
+		}
+		ranges = append(ranges, r)
+	}
+	return pages.fetch(source.ForDirectory(ctx), ranges)
+}
+
+// leafAhead is leaf for one after the other: some are read at once.
+func (p *part) leafAhead(ctx context.Context, i int, wants func(Range) bool, pages *store) ([]block, error) {
+	pages.drop(int64(p.leaves[i].Offset)) // those in front are done with
+	if err := p.fetchLeaves(ctx, i, wants, pages); err != nil {
+		return nil, fault.Locate(err, p.obj.Name(), leafPlace(i), 0)
+	}
+	return p.leaf(ctx, i, pages)
+}
+
+func everyLeaf(Range) bool { return true }
+
+// leaf reads the i-th leaf. pages may have it; nil has none.
+func (p *part) leaf(ctx context.Context, i int, pages *store) ([]block, error) {
 	ref := p.leaves[i]
 	key := cacheKey{p.a.cacheID, p.id, i, ref.Offset}
 	if c := p.a.cache; c != nil {
@@ -333,7 +401,7 @@ func (p *part) leaf(ctx context.Context, i int) ([]block, error) {
 			return v.([]block), nil
 		}
 	}
-	page, err := p.page(ctx, ref)
+	page, err := p.page(ctx, ref, pages)
 	if err != nil {
 		return nil, fault.Locate(err, p.obj.Name(), leafPlace(i), 0)
 	}

@@ -83,7 +83,7 @@ func (a *Artifact) Blocks(ctx context.Context, part, leaf int) ([]Block, error) 
 	if leaf < 0 || leaf >= len(p.leaves) {
 		return nil, fault.New(fault.NotFound, "series", "there is no leaf %d of %d", leaf, len(p.leaves)).In(p.obj.Name())
 	}
-	blocks, err := p.leaf(ctx, leaf)
+	blocks, err := p.leaf(ctx, leaf, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -26,7 +26,7 @@ func (a ID) Less(b ID) bool { return a.Compare(b) < 0 }
 // String is "TABLE/TSID".
 func (a ID) String() string { return fmt.Sprintf("%d/%d", a.Table, a.TSID) }
 
-// Range is a range of identifiers, both ends inclusive.
+// Range is a range of identifiers, both ends inclusive. One that ends in front of where it begins has none in it.
 type Range struct{ First, Last ID }
 
 // everything is the range of every identifier.
@@ -39,7 +39,11 @@ func TableRange(table uint32) Range { return Range{ID{table, 0}, ID{table, math.
 func (r Range) contains(id ID) bool { return !id.Less(r.First) && !r.Last.Less(id) }
 
 // meets reports whether the two ranges have an identifier in common.
-func (r Range) meets(s Range) bool { return !r.Last.Less(s.First) && !s.Last.Less(r.First) }
+func (r Range) meets(s Range) bool {
+	return !r.Last.Less(s.First) && !s.Last.Less(r.First) && !r.empty() && !s.empty()
+}
+
+func (r Range) empty() bool { return r.Last.Less(r.First) }
 
 // covers reports whether all of s lies in r.
 func (r Range) covers(s Range) bool { return r.contains(s.First) && r.contains(s.Last) }

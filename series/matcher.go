@@ -282,12 +282,12 @@ const (
 const maxSet = 256
 
 func newPattern(text string) (*pattern, error) {
+	// By itself, since "a)(b" is no pattern, and becomes two of them between the brackets. What is wrong is said better, too.
+	if _, err := syntax.Parse(text, syntax.Perl); err != nil {
+		return nil, err
+	}
 	re, err := regexp.Compile("^(?s:" + text + ")$")
 	if err != nil {
-		// The pattern by itself says better what is wrong with it.
-		if _, alone := regexp.Compile(text); alone != nil {
-			err = alone
-		}
 		return nil, err
 	}
 	p := &pattern{re: re, kind: patternRegexp, steps: PatternSteps(text)}

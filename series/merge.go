@@ -184,6 +184,7 @@ func (m *Merger) Select(ctx context.Context, q *Query) iter.Seq2[Record, error] 
 			if q.Memory > 0 {
 				sub.Memory = max(1, q.Memory/int64(len(m.inputs)))
 			}
+			sub.Columns = m.columnsOf(i, q)
 			next, stop := iter.Pull2(a.selectRecords(ctx, &sub, Native))
 			defer stop()
 			heads[i].next = next
@@ -221,6 +222,20 @@ func (m *Merger) Select(ctx context.Context, q *Query) iter.Seq2[Record, error] 
 			}
 		}
 	}
+}
+
+// columnsOf are the columns of a query by the names that an input has for them.
+func (m *Merger) columnsOf(i int, q *Query) []string {
+	if q.Columns == nil {
+		return nil
+	}
+	columns := []string{}
+	for _, t := range m.inputs[i].tags {
+		if slices.Contains(q.Columns, m.tags[m.maps[i][t.Name]].Name) {
+			columns = append(columns, t.Name)
+		}
+	}
+	return columns
 }
 
 func (h *head) advance() error {

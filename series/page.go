@@ -266,6 +266,7 @@ func (b *block) parse(r *pageReader, f *frame, tags *tagIndex, chunksEnd *uint64
 			return err
 		}
 	}
+	b.byTag = nil // of the block that was read into b before
 	if byTag := func(x, y column) int { return cmp.Compare(x.tag, y.tag) }; !slices.IsSortedFunc(b.columns, byTag) {
 		b.byTag = make([]int32, columns)
 		for i := range b.byTag {

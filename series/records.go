@@ -113,6 +113,18 @@ func (a *Artifact) windows(ctx context.Context, r Range, w wanted) iter.Seq2[[]r
 				}
 				return
 			}
+			if !r.covers(b.Range) && b.unknown() != nil {
+				got, err := load(ctx, []blockAt{b}, wanted{tsids: true}, newStore(b.part))
+				if err != nil {
+					if flush() {
+						yield(nil, err)
+					}
+					return
+				}
+				if from, to := got[0].cut(r); from == to {
+					continue
+				}
+			}
 			holds := b.holds(w, nil)
 			if holds > a.most {
 				if flush() {
@@ -152,11 +164,12 @@ func (a *Artifact) blocks(ctx context.Context, ranges []Range) iter.Seq2[blockAt
 				yield(blockAt{}, err)
 				return
 			}
+			pages := newStore(p)
 			for i, leaf := range p.leaves {
 				if !meets(leaf.Range) {
 					continue
 				}
-				blocks, err := p.leaf(ctx, i)
+				blocks, err := p.leafAhead(ctx, i, meets, pages)
 				if err != nil {
 					yield(blockAt{}, err)
 					return
@@ -208,7 +221,7 @@ func (a *Artifact) Lookup(ctx context.Context, id ID) (Record, error) {
 		}
 		return *r, nil
 	}
-	blocks, err := p.leaf(ctx, i)
+	blocks, err := p.leaf(ctx, i, nil)
 	if err != nil {
 		return Record{}, err
 	}
@@ -234,6 +247,16 @@ func (a *Artifact) Lookup(ctx context.Context, id ID) (Record, error) {
 // first whether they are needed.
 func (b *blockAt) together() bool {
 	return int64(b.columns[len(b.columns)-1].end()-b.columns[0].Offset) <= b.part.obj.Cost().Gap
+}
+
+// unknown is the first column whose values no known codec reads, nil when there is none. Who finds no series does not need it.
+func (b *block) unknown() *column {
+	for i := range b.columns {
+		if c := &b.columns[i]; !c.known() {
+			return c
+		}
+	}
+	return nil
 }
 
 // fitsLookup reports a block of which all columns are more than may be held.
@@ -301,7 +324,7 @@ func (a *Artifact) lookupKept(ctx context.Context, b blockAt, id ID) (*Record, e
 		list = append(list, loading{&found, c, c.tag})
 	}
 	first := list
-	if !b.together() {
+	if b.unknown() != nil || !b.together() {
 		first = list[:1]
 	}
 	bytes := newStore(b.part)
@@ -348,13 +371,12 @@ func (p *part) lookupOnce(ctx context.Context, leaf int, id ID) (*Record, error)
 		return nil, err
 	}
 	columns := b.stored()
-	for i := range b.columns {
-		if c := &b.columns[i]; !c.known() {
-			return nil, b.located(c.unknown(), c)
-		}
+	unknown := b.unknown()
+	if unknown == &b.columns[0] {
+		return nil, b.located(unknown.unknown(), unknown)
 	}
 	first := 1
-	if b.together() {
+	if unknown == nil && b.together() {
 		first = len(b.columns)
 	}
 	if err := room.read(ctx, &b, b.columns[:first]); err != nil {
@@ -378,6 +400,9 @@ func (p *part) lookupOnce(ctx context.Context, leaf int, id ID) (*Record, error)
 	}
 	if !ok {
 		return nil, nil
+	}
+	if unknown != nil {
+		return nil, b.located(unknown.unknown(), unknown)
 	}
 	if first < len(b.columns) {
 		if err := room.read(ctx, &b, b.columns[first:]); err != nil {

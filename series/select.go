@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/spilehq/spile/fault"
+	"github.com/spilehq/spile/source"
 )
 
 // Query says which series are selected, and what of them is wanted. The zero value selects all.
@@ -252,8 +253,63 @@ func (s *selection) each() iter.Seq[int] {
 	}
 }
 
-// windowBlocks bounds, with windowBytes, what a query decides and reads at once.
+// windowBlocks and windowBytes bound what a query decides and evaluates at once.
 const windowBlocks = 64
+
+// batchBytes bounds what a query reads at once where a request is dear: as much as a store is asked for with one, half a second at
+// 35 MB/s.
+const batchBytes = 16 << 20
+
+// batch are windows of blocks of one part of which the bytes are read together. Where requests are cheap, it is one.
+type batch struct {
+	windows [][]*selection
+	size    int64 // that is read
+}
+
+// takesMore reports whether the batch is read with more windows. A query that wants few series may not need them.
+func (b *batch) takesMore(p *plan, obj source.Object) bool {
+	held := min(p.memory, p.ahead) // of the window that is evaluated, and the next one comes to the batch
+	return isFar(obj) && p.q.Limit == 0 && b.size < min(batchBytes, p.ahead/4) && b.size+2*held <= p.memory
+}
+
+// fetch reads what the evaluation of the windows may need, where a request is dear. Of a block that is no longer than what a
+// request is worth, that is all of it: the first matcher seldom tells that nothing else is wanted, and its column mostly lies
+// between those of other blocks, which are read with it.
+func (b *batch) fetch(ctx context.Context, p *plan, w wanted, bytes *store) error {
+	most := bytes.obj.Cost().Gap
+	var ranges []source.Range
+	for _, window := range b.windows {
+		for _, s := range window {
+			if int64(s.end()-s.columns[0].Offset) > most {
+				continue // its columns are read as they are needed
+			}
+			for i := range s.columns {
+				c := &s.columns[i]
+				if _, ok := s.cached(c); !ok && p.needs(s, c, w) {
+					ranges = append(ranges, c.span())
+				}
+			}
+		}
+	}
+	return bytes.fetch(ctx, ranges)
+}
+
+// needs reports whether a column of a block may be read.
+func (p *plan) needs(s *selection, c *column, w wanted) bool {
+	switch c {
+	case &s.columns[0]:
+		return w.tsids || !s.in.covers(s.Range)
+	case &s.columns[1]:
+		return w.counts
+	}
+	if !c.known() {
+		return false
+	}
+	if _, ok := slices.BinarySearch(w.tags, c.tag); ok {
+		return true
+	}
+	return slices.ContainsFunc(p.matchers, func(m planned) bool { return m.tag == c.tag && m.decide(c, p.q.Mode) == decideRead })
+}
 
 // selections gives the blocks that have rows which match, with the wanted columns of them.
 func (p *plan) selections(ctx context.Context, w wanted) iter.Seq2[*selection, error] {
@@ -267,17 +323,10 @@ func (p *plan) selections(ctx context.Context, w wanted) iter.Seq2[*selection, e
 		}
 		var window []*selection
 		var size, held int64
+		var reads batch
 		var bytes *store
-		flush := func() bool {
-			if len(window) == 0 {
-				return true
-			}
-			if bytes == nil || bytes.obj != window[0].part.obj {
-				bytes = newStore(window[0].part)
-			}
-			err := p.evaluate(ctx, window, bytes, w)
-			done := window
-			window, size, held = nil, 0, 0
+		evaluate := func(ctx context.Context, done []*selection) bool {
+			err := p.evaluate(ctx, done, bytes, w)
 			if err == nil && ctx.Err() != nil { // what is remembered is read without a look at it
 				err = fault.New(nil, "series", "").In(p.a.name).Because(ctx.Err())
 			}
@@ -293,7 +342,46 @@ func (p *plan) selections(ctx context.Context, w wanted) iter.Seq2[*selection, e
 			bytes.drop(int64(done[len(done)-1].columns[0].Offset)) // now that nobody reads more of these blocks
 			return true
 		}
+		endWindow := func() {
+			if len(window) > 0 {
+				reads.windows, reads.size = append(reads.windows, window), reads.size+size
+				window, size, held = nil, 0, 0
+			}
+		}
+		flush := func() bool {
+			endWindow()
+			if len(reads.windows) == 0 {
+				return true
+			}
+			now := reads
+			reads = batch{}
+			last := now.windows[len(now.windows)-1]
+			part := last[0].part
+			if bytes == nil || bytes.obj != part.obj {
+				bytes = newStore(part)
+			}
+			ctx := ctx
+			if isFar(part.obj) {
+				end := part.frame.payloadEnd
+				if len(p.matchers) > 0 { // what is wanted behind that is not known
+					end = last[len(last)-1].end()
+				}
+				ctx = source.UpTo(ctx, int64(min(end, part.tailAt)))
+				if err := now.fetch(ctx, p, w, bytes); err != nil {
+					yield(nil, err)
+					return false
+				}
+			}
+			for i, window := range now.windows {
+				now.windows[i] = nil // what is decoded of it goes when it was given
+				if !evaluate(ctx, window) {
+					return false
+				}
+			}
+			return true
+		}
 		in := p.ranges
+		var last *selection
 		for b, err := range p.a.blocks(ctx, p.ranges) {
 			if err != nil {
 				if flush() {
@@ -322,9 +410,14 @@ func (p *plan) selections(ctx context.Context, w wanted) iter.Seq2[*selection, e
 				}
 				return
 			}
-			full := len(window) == windowBlocks || size > windowBytes || held+holds > min(p.memory, p.ahead)
-			if len(window) > 0 && (window[0].part != b.part || full) && !flush() {
+			if last != nil && last.part != b.part && !flush() {
 				return
+			}
+			last = s
+			if full := len(window) == windowBlocks || size > windowBytes || held+holds > min(p.memory, p.ahead); full && len(window) > 0 {
+				if endWindow(); !reads.takesMore(p, b.part.obj) && !flush() {
+					return
+				}
 			}
 			before := uint64(0)
 			if n := len(window); n > 0 {
@@ -427,8 +520,29 @@ func (p *plan) evaluate(ctx context.Context, window []*selection, bytes *store, 
 			}
 		}
 	}
-	// The rest, of the blocks that have rows left.
+	// Where the range cuts a block, the rows that are left may all lie outside it, and what nobody can read is not needed.
+	cut := func(s *selection) bool {
+		return (s.alive == nil || !isZero(s.alive)) && !s.in.covers(s.Range) && s.unknown() != nil
+	}
 	var load []loading
+	for _, s := range window {
+		if cut(s) {
+			load = append(load, loading{&s.rows, &s.columns[0], tagTSID})
+		}
+	}
+	if err := loadAll(ctx, load, bytes); err != nil {
+		return err
+	}
+	for _, s := range window {
+		if !cut(s) {
+			continue
+		}
+		if s.cutAlive(); s.count == 0 {
+			s.alive = make([]uint64, 1)
+		}
+	}
+	// The rest, of the blocks that have rows left.
+	load = nil
 	for _, s := range window {
 		if s.alive != nil && isZero(s.alive) {
 			continue
@@ -573,8 +687,8 @@ func (s *selection) keep(ctx context.Context, d *dict, m *Matcher, null bool) er
 
 // cutAlive cuts the rows to the range, and counts them.
 func (s *selection) cutAlive() {
+	s.count = 0
 	if s.alive != nil && isZero(s.alive) {
-		s.count = 0
 		return
 	}
 	s.from, s.to = s.cut(s.in)

@@ -91,10 +91,13 @@ func TestSelectVectors(t *testing.T) {
 // counting is a source that notes every byte it gives.
 type counting struct {
 	source.Object
+	cost  source.Cost
 	mu    sync.Mutex
 	twice bool
 	seen  map[int64]bool
 }
+
+func (c *counting) Cost() source.Cost { return c.cost }
 
 func (c *counting) ReadAt(ctx context.Context, p []byte, off int64) error {
 	c.mu.Lock()
@@ -179,6 +182,7 @@ func drawRecords(t *rapid.T, tags []Tag) []Record {
 
 func drawQuery(t *rapid.T, tags []Tag) *Query {
 	q := &Query{Mode: Mode(rapid.IntRange(0, 1).Draw(t, "mode")), IgnoreUnknown: rapid.Bool().Draw(t, "ignoreUnknown")}
+	q.Memory = rapid.SampledFrom([]int64{0, 1 << 20}).Draw(t, "memory")
 	most := int(NotRegexp)
 	if q.Mode == Native {
 		most = int(IsNotNull)
@@ -216,7 +220,7 @@ func drawQuery(t *rapid.T, tags []Tag) *Query {
 }
 
 // A query gives what the plain engine gives of all records, in both modes, with any cache, over blocks, leaves and parts of
-// any size, compressed or not; it reads no byte of a part twice; its count and its sum are right.
+// any size, compressed or not, and however dear a request is; it reads no byte of a part twice; its count and its sum are right.
 func TestSelectAgrees(t *testing.T) {
 	dir := t.TempDir()
 	run := 0
@@ -243,12 +247,13 @@ func TestSelectAgrees(t *testing.T) {
 			t.Fatal(err)
 		}
 		counted := make(map[string]*counting)
+		cost := rapid.SampledFrom([]source.Cost{{}, {Gap: 100, Parallel: 2, MaxRequest: 300}, {Gap: 16 << 10, Parallel: 4}, {Gap: 1 << 20, Parallel: 16, MaxRequest: 16 << 20}}).Draw(t, "cost")
 		open := func(ctx context.Context, name string) (source.Object, error) {
 			obj, err := Folder(target.Dir())(ctx, name)
 			if err != nil {
 				return nil, err
 			}
-			counted[name] = &counting{Object: obj, seen: make(map[int64]bool)}
+			counted[name] = &counting{Object: obj, cost: cost, seen: make(map[int64]bool)}
 			return counted[name], nil
 		}
 		a, err := Open(context.Background(), open, &Options{CacheBytes: rapid.SampledFrom([]int64{-1, 0, 2000}).Draw(t, "cache")})

@@ -177,7 +177,7 @@ func (v *verifier) part(p *part) error {
 			warn(leafPlace(i), ref.Offset, 84, "the leaf lies in front of the one before it")
 		}
 		lastLeaf = ref.Offset
-		blocks, err := p.leaf(v.ctx, i)
+		blocks, err := p.leaf(v.ctx, i, nil)
 		if err != nil {
 			complete = false
 			if err := v.found(err); err != nil {

@@ -31,3 +31,18 @@ func upTo(ctx context.Context) (end int64, known bool) {
 	end, known = ctx.Value(upToKey{}).(int64)
 	return end, known
 }
+
+// endsKey marks contexts in which objects are opened of which it is known what is read first.
+type endsKey struct{}
+
+// WithEnds returns a context for opening an object of which head bytes at its start and tail bytes at its end are read first:
+// where requests take long, both are asked for at once with the opening, instead of as much as is usual.
+func WithEnds(ctx context.Context, head, tail int64) context.Context {
+	return context.WithValue(ctx, endsKey{}, [2]int64{head, tail})
+}
+
+// Ends are the numbers of [WithEnds], 0 where they are not known.
+func Ends(ctx context.Context) (head, tail int64) {
+	ends, _ := ctx.Value(endsKey{}).([2]int64)
+	return ends[0], ends[1]
+}

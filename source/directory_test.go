@@ -17,3 +17,14 @@ func TestForDirectory(t *testing.T) {
 		t.Error("a marked context is not marked, or marked twice")
 	}
 }
+
+func TestEnds(t *testing.T) {
+	ctx := context.Background()
+	if head, tail := source.Ends(ctx); head != 0 || tail != 0 {
+		t.Errorf("a context that says nothing says %d and %d", head, tail)
+	}
+	ctx = source.WithEnds(source.ForDirectory(source.WithEnds(ctx, 1, 2)), 16, 300)
+	if head, tail := source.Ends(ctx); head != 16 || tail != 300 || !source.IsDirectory(ctx) {
+		t.Errorf("the ends are %d and %d", head, tail)
+	}
+}

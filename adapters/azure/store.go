@@ -284,10 +284,16 @@ func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[remote.Entry,
 			return
 		}
 		pages := at.account.again.NewContainerClient(at.box).NewListBlobsFlatPager(&container.ListBlobsFlatOptions{Prefix: &at.key})
+		var circle store.Circle
+		circle.Closed("")
 		for pages.More() {
 			page, err := pages.NextPage(ctx)
 			if err != nil {
 				yield(remote.Entry{}, at.failed("list", err))
+				return
+			}
+			if next := page.NextMarker; next != nil && *next != "" && circle.Closed(*next) {
+				yield(remote.Entry{}, store.Circles(pkg, prefix))
 				return
 			}
 			if page.Segment == nil {

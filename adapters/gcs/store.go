@@ -220,7 +220,12 @@ func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[remote.Entry,
 		if err == nil && at.generation != "" {
 			err = fault.New(fault.Invalid, pkg, "a prefix has no generation").In(prefix)
 		}
+		var circle store.Circle
 		for page := ""; err == nil; {
+			if circle.Closed(page) {
+				err = store.Circles(pkg, prefix)
+				break
+			}
 			var list struct {
 				Items []struct {
 					Name       string
@@ -244,7 +249,11 @@ func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[remote.Entry,
 				break
 			}
 			for _, item := range list.Items {
-				if !yield(remote.Entry{Name: "gs://" + at.bucket + "/" + item.Name, Size: item.Size, Version: item.Generation}, nil) {
+				e := remote.Entry{Name: "gs://" + at.bucket + "/" + item.Name, Size: item.Size, Version: item.Generation}
+				if named, bad := parse(e.Name); bad == nil && named.generation != "" { // the name ends as one with a generation does
+					e.Name += "#" + item.Generation
+				}
+				if !yield(e, nil) {
 					return
 				}
 			}

@@ -147,6 +147,11 @@ func profileRegion(profile string) string {
 	return ""
 }
 
+// versionMark is what the version stands behind in a URL. A version of no characters is the current one.
+const versionMark = "?versionId="
+
+var errCircle = errors.New("the list goes in a circle")
+
 // object is what a URL names.
 type object struct{ url, bucket, key, version string }
 
@@ -159,9 +164,8 @@ func parse(url string) (object, error) {
 		return object{}, fault.New(fault.Invalid, pkg, "bucket %q", bucket).In(url).Because(err)
 	}
 	o := object{url: url, bucket: bucket, key: key}
-	const mark = "?versionId="
-	if i := strings.LastIndex(key, mark); i >= 0 {
-		o.key, o.version = key[:i], key[i+len(mark):]
+	if i := strings.LastIndex(key, versionMark); i >= 0 {
+		o.key, o.version = key[:i], key[i+len(versionMark):]
 	}
 	return o, nil
 }
@@ -193,24 +197,45 @@ func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[remote.Entry,
 		if s.payer {
 			o.Set(payerHeader, "requester")
 		}
+		var restarts store.Circle
 		for broken := 0; ; {
 			var failed error
-			for info := range s.again.ListObjectsIter(ctx, at.bucket, o) {
+			var circle store.Circle
+			pages, stop := context.WithCancelCause(ctx)
+			pages = store.Answered(pages, func(u *url.URL) {
+				if circle.Closed(u.Query().Get("continuation-token")) {
+					stop(errCircle)
+				}
+			})
+			for info := range s.again.ListObjectsIter(pages, at.bucket, o) {
 				if failed = info.Err; failed != nil {
 					break
 				}
 				e := remote.Entry{Name: "s3://" + at.bucket + "/" + info.Key, Size: info.Size}
+				if strings.Contains(info.Key, versionMark) { // the key goes as far as the last mark
+					e.Name += versionMark
+				}
 				if info.ETag != "" {
 					e.Version = `"` + info.ETag + `"` // the client takes the quotes off
 				}
 				if !yield(e, nil) {
+					stop(nil)
 					return
 				}
 				o.StartAfter, broken = info.Key, 0
 			}
+			if context.Cause(pages) == errCircle {
+				yield(remote.Entry{}, store.Circles(pkg, prefix))
+				return
+			}
+			stop(nil)
 			// The client sends a request again that got no answer, and not one whose answer breaks off. The list goes on behind
 			// what has come.
 			if failed == nil {
+				return
+			}
+			if broken == 0 && restarts.Closed(o.StartAfter) { // something came, and what has come before
+				yield(remote.Entry{}, store.Circles(pkg, prefix))
 				return
 			}
 			if broken++; broken == retries || !errors.Is(failed, io.ErrUnexpectedEOF) || ctx.Err() != nil {

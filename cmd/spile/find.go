@@ -4,6 +4,7 @@ import (
 	"context"
 	"iter"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -17,14 +18,14 @@ func newFind(e *env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "find PREFIX EXPR [flags]",
 		Short: "Run a jq program over many documents",
-		Long: `Find runs the jq program EXPR, as query does, over every document below PREFIX: a folder, the beginning of the URLs of a store
-(s3://bucket/2026/), or a pattern. It prints each result as a line {"file":NAME,"value":RESULT}. Of each document it reads what the program uses, and
-some are read at a time.
+		Long: `Find runs the jq program EXPR, as query does, over every document below PREFIX: a folder, the beginning of the URLs of a
+store (s3://bucket/2026/), or a pattern. It prints each result as a line {"file":NAME,"value":RESULT}. Of each document it
+reads what the program uses, and some are read at a time.
 
 A file that is no document, or in which the program fails, is named on standard error; the others are read, and the exit
 status is 3. Files that begin with a dot, and sidecars, are left out.
 
-` + manyHelp,
+` + strings.Replace(manyHelp, "FILE", "PREFIX", 1),
 		Example: `  mkdir -p runs && echo '{"id":7,"energy":-1.5}' | spile pack - -o runs/a.msg
   spile find runs 'select(.energy < 0) | .id'`,
 		Args:              arguments(2, 2),
@@ -36,7 +37,9 @@ status is 3. Files that begin with a dot, and sidecars, are left out.
 	in.add(cmd.Flags())
 	out.add(cmd.Flags())
 	f.add(cmd.Flags())
-	cmd.Flags().Lookup("pretty").Hidden = true // a result is a line
+	for _, other := range []string{"pretty", "raw-output"} { // a result is a line of JSON
+		cmd.Flags().Lookup(other).Hidden = true
+	}
 	return cmd
 }
 

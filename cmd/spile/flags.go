@@ -52,6 +52,14 @@ func (s *size) String() string {
 	if *s < 0 {
 		return ""
 	}
+	for _, u := range []struct {
+		suffix string
+		shift  int
+	}{{"GiB", 30}, {"MiB", 20}, {"KiB", 10}} {
+		if n := int64(*s) >> u.shift; n > 0 && n<<u.shift == int64(*s) {
+			return strconv.FormatInt(n, 10) + u.suffix
+		}
+	}
 	return strconv.FormatInt(int64(*s), 10)
 }
 

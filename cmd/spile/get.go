@@ -201,9 +201,11 @@ func asGiven(err error, text string, p msglc.Path) error {
 				break
 			}
 		}
-		return err
 	}
-	if other := slashed(text); errors.Is(err, fault.NotFound) && other != text {
+	if errors.Is(err, fault.NotFound) && !strings.Contains(text, "://") && isFile(text) {
+		return advised{err, text + " is a file, and one FILE is taken: a pattern in quotes stands for many"}
+	}
+	if other := slashed(text); errors.Is(err, fault.NotFound) && !strings.HasPrefix(text, "/") && other != text {
 		return advised{err, "steps are separated by /, as in " + other}
 	}
 	return err
@@ -214,6 +216,9 @@ func asGiven(err error, text string, p msglc.Path) error {
 func slashed(text string) string {
 	if strings.Contains(text, "/") && !brackets.MatchString(text) || strings.Contains(text, "{") {
 		return text
+	}
+	if inside, ok := strings.CutPrefix(text, "$"); ok && (strings.HasPrefix(inside, ".") || strings.HasPrefix(inside, "[")) { // JSONPath
+		return slashed(inside)
 	}
 	steps := brackets.ReplaceAllString(text, "/$1")
 	if !strings.Contains(text, "/") {

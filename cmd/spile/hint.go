@@ -22,12 +22,18 @@ var hints = []struct{ pattern, flag, text string }{
 	{`what merged cells mean must be said`, "merged", "--merged=first or --merged=fill says it"},
 	{` a spreadsheet keeps 15: want the digits as text`, "long-numbers", "--long-numbers takes the number as it is"},
 	{`stands for an absent value: another must be chosen`, "null", "--null chooses it"},
-	{`Limits.Rows allows more`, "max-rows", "--max-rows does"},
-	{`Limits.Bytes allows more`, "max-decoded", "--max-decoded does"},
-	{`Options.MaxShared allows more`, "max-decoded", "--max-decoded does"},
-	{`Options.MaxFullDownload allows that`, "allow-full-download", "--allow-full-download does"},
+	{`is encrypted, and there is no key for it`, "key-file", "--key-file names one"},
 	{` in one artifact and .* in another`, "keep-first", "--keep-first takes that of the earliest bucket"},
 	{`read it without the sidecar`, "no-sidecar", "--no-sidecar does that"},
+}
+
+// options are those of the library that a message names, with the flags that set them. They take their place where the verb
+// has them.
+var options = []struct{ name, flag string }{
+	{"Limits.Rows", "max-rows"},
+	{"Limits.Bytes", "max-decoded"},
+	{"Options.MaxShared", "max-decoded"},
+	{"Options.MaxFullDownload", "allow-full-download"},
 }
 
 // advised is an error with what to do about it.
@@ -52,6 +58,11 @@ var permits = map[value.Permit]struct{ flag, text string }{
 // hinted is the message of an error with the flag that helps, before its offset.
 func (e *env) hinted(err error) string {
 	text := message(err)
+	for _, o := range options {
+		if e.flags != nil && e.flags.Lookup(o.flag) != nil {
+			text = strings.Replace(text, "; "+o.name+" allows ", "; --"+o.flag+" allows ", 1)
+		}
+	}
 	with := func(help string) string {
 		end := len(text)
 		if i := strings.LastIndex(text, " (offset "); i >= 0 && strings.HasSuffix(text, ")") {

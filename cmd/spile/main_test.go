@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -23,6 +24,27 @@ import (
 func TestMain(m *testing.M) {
 	os.Setenv("GOTRACEBACK", "all") // a panic is no error here
 	testscript.Main(m, map[string]func(){"spile": main})
+}
+
+// TestHelpLines: help texts are put together of parts, and their lines have one width.
+func TestHelpLines(t *testing.T) {
+	for _, cmd := range verbs(newRoot(new(env))) {
+		for _, p := range strings.Split(cmd.Long, "\n\n") {
+			lines := strings.Split(p, "\n")
+			if strings.Contains(p, "  ") { // columns
+				continue
+			}
+			for i, line := range lines[:len(lines)-1] {
+				next, _, _ := strings.Cut(lines[i+1], " ")
+				if n, more := utf8.RuneCountInString(line), utf8.RuneCountInString(next); n > helpWidth || n+1+more <= helpWidth {
+					t.Errorf("%s: a line of %d characters, in front of a word of %d: %s", cmd.CommandPath(), n, more, line)
+				}
+			}
+		}
+	}
+	if got := filled("a b\nc\n\na  b\n c"); got != "a b c\n\na  b\n c" {
+		t.Errorf("%q", got)
+	}
 }
 
 func TestScripts(t *testing.T) {

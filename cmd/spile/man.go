@@ -30,7 +30,7 @@ func newMan(e *env) *cobra.Command {
 }
 
 func (e *env) man(root *cobra.Command, dir string) error {
-	root.Long = strings.Replace(root.Long, "\n\n"+exitHelp, "", 1) // that is a section of each page
+	root.Long = strings.Replace(root.Long, "\n\n"+filled(exitHelp), "", 1) // that is a section of each page
 	for _, cmd := range verbs(root) {
 		name := strings.ReplaceAll(cmd.CommandPath(), " ", "-") + ".1"
 		page, err := manPage(cmd)
@@ -72,6 +72,9 @@ func verbList(root *cobra.Command) string {
 // manFlag is the line of a flag as cobra writes it: with its default, and the default of a bool in brackets.
 var manFlag = regexp.MustCompile(`(?m)^((?:\\fB-\w\\fP, )?\\fB--([\w-]+)\\fP).*$`)
 
+// manWord is the annotation of a flag that is in the words of man pages already, with the word that it takes.
+const manWord = "man"
+
 // manPage is the man page of a verb, in which flags stand as in its help text: with the words they take.
 func manPage(cmd *cobra.Command) ([]byte, error) {
 	cmd.InitDefaultHelpFlag()
@@ -82,13 +85,21 @@ func manPage(cmd *cobra.Command) ([]byte, error) {
 	}
 	words := make(map[string]string)
 	describe := func(f *pflag.Flag) {
+		if word, ok := f.Annotations[manWord]; ok { // a flag of every verb, of which the page before told
+			words[f.Name] = word[0]
+			return
+		}
 		word, usage := pflag.UnquoteUsage(f)
 		words[f.Name] = word
+		if word == "" && f.Value.Type() != "bool" && f.NoOptDefVal != "" {
+			words[f.Name] = "[=" + f.NoOptDefVal + "]"
+		}
 		f.Usage = usage
 		if word != "" && f.DefValue != "" && f.DefValue != "0" && f.DefValue != "[]" { // as the help text has it
 			f.Usage += " (default " + f.DefValue + ")"
 		}
 		f.Usage = unmarked.Replace(f.Usage)
+		f.Annotations = map[string][]string{manWord: {words[f.Name]}}
 	}
 	cmd.NonInheritedFlags().VisitAll(describe)
 	cmd.InheritedFlags().VisitAll(describe)
@@ -98,7 +109,11 @@ func manPage(cmd *cobra.Command) ([]byte, error) {
 	}
 	text := manFlag.ReplaceAllFunc(page.Bytes(), func(line []byte) []byte {
 		m := manFlag.FindSubmatch(line)
-		if word := words[string(m[2])]; word != "" {
+		word := words[string(m[2])]
+		if value, ok := strings.CutPrefix(word, "[="); ok {
+			return fmt.Appendf(m[1], `[=\fI%s\fP]`, strings.TrimSuffix(value, "]"))
+		}
+		if word != "" {
 			return fmt.Appendf(m[1], ` \fI%s\fP`, word)
 		}
 		return m[1]

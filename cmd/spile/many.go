@@ -19,6 +19,7 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 
 	"github.com/spilehq/spile/fault"
+	"github.com/spilehq/spile/internal/secret"
 	"github.com/spilehq/spile/msglc"
 	"github.com/spilehq/spile/series"
 	"github.com/spilehq/spile/source"
@@ -26,8 +27,9 @@ import (
 
 // manyHelp explains patterns, for the verbs that take them.
 const manyHelp = `FILE can be a pattern, in quotes, so that the shell leaves it alone: 'runs/*.msg', 's3://bucket/2026/*.msg'. In it * is any
-text within a step of the path, ** any steps, ? a character, [a-z] a range, {a,b} one of some. The objects that match are read side by side and printed in
-order, each with its name. A bad one is named on standard error, the others are read, and the exit status is 3.`
+text within a step of the path, ** any steps, ? a character, [a-z] a range, {a,b} one of some. The objects that match are
+read side by side and printed in order, each with its name. A bad one is named on standard error, the others are read, and
+the exit status is 3.`
 
 // folderHelp explains folders of artifacts, for verbs that read these. What comes behind it says what becomes of the results.
 const folderHelp = `A folder that is no artifact, or the URL of one in a store, s3://bucket/1/series/ with a slash at the end, stands for all
@@ -365,7 +367,7 @@ func isPattern(arg string) bool {
 // storePattern takes a pattern of objects of a store apart: what all of them begin with, and what they match. Servers of
 // files over HTTP do not list them.
 func storePattern(arg string) (prefix, pattern string, ok bool) {
-	if isHTTP(arg) || storeVersion.MatchString(arg) {
+	if isHTTP(arg) || storeVersion.MatchString(arg) || secret.URL(arg) != arg { // a ? that a signature stands behind
 		return "", "", false
 	}
 	at := strings.IndexAny(arg, "*?[{")

@@ -16,6 +16,7 @@ import (
 	"github.com/spilehq/spile/msglc"
 	"github.com/spilehq/spile/series"
 	"github.com/spilehq/spile/source"
+	"github.com/spilehq/spile/source/httprange"
 	"github.com/spilehq/spile/value"
 )
 
@@ -153,7 +154,7 @@ func (d *document) openPlain(ctx context.Context, obj source.Object, e *env, f *
 }
 
 // notDocument is the error of verbs that take documents, for a file that is none.
-func notDocument(f format) error {
+func notDocument(f format) *fault.Error {
 	what := "is a table (tcb)"
 	if f == formatSeries {
 		what = "is of a series artifact"
@@ -283,7 +284,7 @@ func (e *env) bytes(ctx context.Context, arg string, f *sourceFlags) (source.Obj
 	return obj, err
 }
 
-// localPath is the path that a FILE argument names.
+// localPath is the path that a FILE argument, or the name of an output, stands for.
 func localPath(arg string) (string, error) {
 	if isURL(arg) {
 		return "", usagef("%s is a URL, and a file of this machine belongs there", shown(arg))
@@ -302,8 +303,14 @@ func localPath(arg string) (string, error) {
 		}
 		return filepath.FromSlash(u.Path), nil
 	}
+	if _, err := os.Lstat(arg); err != nil && urlScheme.MatchString(scheme) {
+		return "", usagef("%s: no URL of the kinds that are known, which are http, https, s3, gs, azblob and file", httprange.Name(arg))
+	}
 	return arg, nil
 }
+
+// urlScheme is what stands before :// in a URL.
+var urlScheme = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*$`)
 
 // openPath opens a file. A pipe is spooled, as standard input is.
 func openPath(ctx context.Context, path string, f *sourceFlags) (source.Object, error) {

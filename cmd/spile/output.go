@@ -153,6 +153,10 @@ func (e *env) create(ctx context.Context, path string) (output, error) {
 			return err
 		})
 	}
+	path, err := localPath(path)
+	if err != nil {
+		return nil, err
+	}
 	info, err := os.Stat(path)
 	if err == nil && info.Mode().IsRegular() && slices.ContainsFunc(e.inputs, func(in fs.FileInfo) bool { return os.SameFile(in, info) }) {
 		return nil, usagef("%s is input and output: name another output", path)

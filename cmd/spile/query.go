@@ -146,6 +146,9 @@ func shellWord(s string) string {
 
 var plainWord = regexp.MustCompile(`^[\w.,:/@%+=-]+$`)
 
+// undefined is the error about a word that is no function of jq, which may have been meant as a key.
+var undefined = regexp.MustCompile(`function not defined: (\w+)/0$`)
+
 func (f *queryFlags) compile(program string, in *sourceFlags, out *jsonFlags) (*jq.Query, error) {
 	if err := in.check(); err != nil {
 		return nil, err
@@ -166,6 +169,9 @@ func (f *queryFlags) compile(program string, in *sourceFlags, out *jsonFlags) (*
 	}
 	q, err := jq.Compile(program, o)
 	if err != nil {
+		if name := undefined.FindStringSubmatch(message(err)); name != nil {
+			return nil, usagef("program: %s; a key is .%s", message(err), name[1])
+		}
 		return nil, usagef("program: %s", message(err))
 	}
 	return q, nil

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"net/url"
 	"path"
 	"regexp"
@@ -12,6 +13,9 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/spilehq/spile/fault"
+	"github.com/spilehq/spile/internal/secret"
+	"github.com/spilehq/spile/series"
 	"github.com/spilehq/spile/source"
 	"github.com/spilehq/spile/source/httprange"
 	"github.com/spilehq/spile/source/remote"
@@ -28,7 +32,7 @@ type remoteFlags struct {
 }
 
 func (f *remoteFlags) add(flags *pflag.FlagSet) {
-	flags.Var(&f.full, "allow-full-download", "read a URL whose server gives no ranges, all of it, if it has at most `MAX` bytes; without MAX of any size")
+	flags.Var(&f.full, "allow-full-download", "read a URL whose server gives no ranges, all of it, if it has at most MAX bytes; without MAX of any size")
 	flags.Lookup("allow-full-download").NoOptDefVal = anySize
 	flags.Var(&f.tail, "tail", "ask for the last N bytes of a URL together with the first ones")
 	flags.DurationVar(&f.timeout, "timeout", remote.DefaultTimeout, "how long a request to a server may take to be answered, and for each MiB of the answer")
@@ -40,7 +44,8 @@ func (f *remoteFlags) add(flags *pflag.FlagSet) {
 // fullDownload is the value of --allow-full-download: 0 for no, below 0 for any size.
 type fullDownload int64
 
-const anySize = "any size"
+// anySize is the value of the flag without one, which help shows in brackets.
+const anySize = "MAX"
 
 func (d *fullDownload) Set(text string) error {
 	if text == anySize {
@@ -64,7 +69,7 @@ func (d *fullDownload) String() string {
 	return s.String()
 }
 
-func (d *fullDownload) Type() string { return "MAX" }
+func (d *fullDownload) Type() string { return "" } // the value is optional, and stands behind = alone
 
 // options are the options of an object that is opened over a network. Its requests are charged to the meter.
 func (e *env) remoteOptions() (remote.Options, error) {
@@ -98,10 +103,13 @@ func isHTTP(url string) bool {
 }
 
 // shown is a FILE argument as messages and results show it: of a URL without what is secret in it. The URLs of stores hold
-// no secrets.
+// no secrets, and are refused when they do.
 func shown(arg string) string {
-	if isHTTP(arg) {
+	switch {
+	case isHTTP(arg):
 		return httprange.Name(arg)
+	case isURL(arg):
+		return secret.URL(arg)
 	}
 	return arg
 }
@@ -122,6 +130,13 @@ func (e *env) openURL(ctx context.Context, arg string) (source.Object, error) {
 		return nil, err
 	}
 	obj, err := e.shared.stores.open(ctx, arg, &e.remote, o)
+	_, noUUID := series.ParseUUID(path.Base(pathOf(arg)))
+	switch missing := errors.Is(err, fault.NotFound); {
+	case noUUID == nil && !folderURL(arg) && (missing || errors.Is(err, fault.Limit)): // a server may show a list in its place
+		err = advised{err, "a URL of the folder of an artifact ends with a slash"}
+	case missing && isHTTP(arg) && strings.ContainsAny(pathOf(arg), "*[{"):
+		err = advised{err, "servers of files over HTTP do not list them, so a URL is one file and no pattern"}
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -138,8 +153,11 @@ func beside(arg, name string) string {
 	if err != nil { // it was opened by then
 		return arg
 	}
-	dir, _ := path.Split(u.Path)
-	u.RawPath, u.Path = "", dir+name
+	escaped := u.EscapedPath() // in which %2F is no slash
+	escaped = escaped[:strings.LastIndexByte(escaped, '/')+1] + (&url.URL{Path: name}).EscapedPath()
+	if path, err := url.PathUnescape(escaped); err == nil {
+		u.Path, u.RawPath = path, escaped
+	}
 	return u.String()
 }
 

@@ -110,3 +110,46 @@ func TestCellsOfURL(t *testing.T) {
 		t.Errorf("%q, want %q; %d requests, %d bytes of %d", out, want, receipt.Requests, receipt.Bytes, file.Len())
 	}
 }
+
+// TestBeside: what is beside an object has its folder as the URL writes it, its credentials and its query.
+func TestBeside(t *testing.T) {
+	for _, tt := range [][3]string{
+		{"http://h/a/b/manifest.json", "part-1.series", "http://h/a/b/part-1.series"},
+		{"http://u:p@h/a%2Fb/manifest.json?sig=1", "part-1.series", "http://u:p@h/a%2Fb/part-1.series?sig=1"},
+		{"http://h/a%20b%3F/x", "c d", "http://h/a%20b%3F/c%20d"},
+		{"http://h//evil/x", "y", "http://h//evil/y"},
+		{"http://h/a/x", "", "http://h/a/"},
+		{"s3://bucket/a%2Fb/x?versionId=1", "y", "s3://bucket/a%2Fb/y"},
+	} {
+		if got := beside(tt[0], tt[1]); got != tt[2] {
+			t.Errorf("%s beside %s is %s, want %s", tt[1], tt[0], got, tt[2])
+		}
+	}
+}
+
+// TestSignedURLs: the URL of a store that holds a signature is refused and not repeated, whatever stands in it beside.
+func TestSignedURLs(t *testing.T) {
+	for name, value := range map[string]string{
+		"AWS_ENDPOINT_URL_S3": "http://127.0.0.1:1", "STORAGE_EMULATOR_HOST": "127.0.0.1:1", "AWS_NO_SIGN_REQUEST": "yes", // nobody is asked
+		"AZURE_NO_SIGN_REQUEST": "yes", "AZURE_STORAGE_ACCOUNT": "a", "HOME": t.TempDir(),
+	} {
+		t.Setenv(name, value)
+	}
+	dir := sampleFiles(t, map[string]string{"a.json": `{"a":1}`})
+	for _, url := range []string{
+		"s3://bucket/key?X-Amz-Signature=geheim", "s3://bucket/[a?X-Amz-Signature=geheim", "s3://bucket/*.msg?x=1&X-Amz-Signature=geheim", "s3://me:geheim@bucket/*",
+		"gs://bucket/key?X-Goog-Signature=geheim", "azblob://a.blob.core.windows.net/box/key?sv=1&sig=geheim", "azblob://box/?sig=geheim",
+	} {
+		for _, args := range [][]string{
+			{"get", url, "a"}, {"ls", url}, {"cat", url}, {"verify", url}, {"find", url, "."}, {"query", url, "."}, {"pack", url, "-o", dir + "/x"}, {"pack", dir + "/a.json", "-o", url},
+			{"combine", "-o", url, dir + "/a.json"}, {"combine", "-o", dir + "/x", "b=" + url, "b=" + url}, {"index", "--sidecar", url}, {"series", "select", url, "{}"},
+			{"series", "build", "--meta", dir + "/a.json", dir + "/a.json", "-o", url}, {"table", "schema", url}, {"series", "merge", url, url, "-o", dir + "/y"},
+			{"get", url, "a", "--offline", "--cache", dir + "/cache"},
+		} {
+			out, errs, status := command(t, args...)
+			if status == statusDone || strings.Contains(out+errs, "geheim") || strings.Count(errs, "\n") != 1 {
+				t.Errorf("spile %s: status %d, %s%s", strings.Join(args, " "), status, out, errs)
+			}
+		}
+	}
+}

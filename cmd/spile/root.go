@@ -8,11 +8,13 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -82,8 +84,9 @@ func newRoot(e *env) *cobra.Command {
 and shows where their bytes are.
 
 A document is an msglc file: MessagePack or CBOR with a table of contents behind it. Plain MessagePack, CBOR and JSON
-files are read as well, by a scan. Tables (tcb) and series artifacts are read by the same verbs. The format is found from the content, never from the name. A file argument is a
-path, a URL (http, https, file), or - for standard input. Of a URL no more is read than of a file.
+files are read as well, by a scan. Tables (tcb) and series artifacts are read by the same verbs. The format is found from
+the content, never from the name. A file argument is a path, a URL (http, https, s3, gs, azblob, file), or - for standard
+input. Of a URL no more is read than of a file.
 
 The output that -o names appears when it is complete, in place of what was there under that name; when a verb fails,
 what was there stays. With --no-overwrite, which goes with every -o, what is there stays in any case, and the exit status
@@ -109,7 +112,6 @@ is 1.
 	root.SetErr(e.stderr)
 	root.SetFlagErrorFunc(flagError)
 	root.SetUsageTemplate(usageTemplate)
-	root.SuggestionsMinimumDistance = 2
 	e.limits.add(root.PersistentFlags())
 	e.remote.add(root.PersistentFlags())
 	for _, group := range verbGroups() {
@@ -124,7 +126,42 @@ is 1.
 	}
 	root.SetHelpCommand(newHelp())
 	root.SetHelpCommandGroupID(learning)
+	for _, cmd := range verbs(root) {
+		cmd.Long = filled(cmd.Long)
+	}
 	return root
+}
+
+// helpWidth is how many characters a line of a help text has at most.
+const helpWidth = 118
+
+// filled breaks the lines of a text anew, paragraph by paragraph: texts are put together of parts. Paragraphs with columns,
+// or with lines that are indented, stay.
+func filled(text string) string {
+	paragraphs := strings.Split(text, "\n\n")
+	for i, p := range paragraphs {
+		if strings.Contains(p, "  ") {
+			continue
+		}
+		var b strings.Builder
+		column := 0
+		for _, word := range strings.Fields(p) {
+			n := utf8.RuneCountInString(word)
+			switch {
+			case column == 0:
+			case column+1+n > helpWidth:
+				b.WriteByte('\n')
+				column = 0
+			default:
+				b.WriteByte(' ')
+				column++
+			}
+			b.WriteString(word)
+			column += n
+		}
+		paragraphs[i] = b.String()
+	}
+	return strings.Join(paragraphs, "\n\n")
 }
 
 // exitHelp explains the exit status.
@@ -163,6 +200,7 @@ func flagError(cmd *cobra.Command, err error) error {
 		if like := likeFlag(cmd, unknown.GetSpecifiedName()); like != "" {
 			return usagef("%s, did you mean --%s?", text, like)
 		}
+		return usagef("%s; %s -h lists them", text, cmd.CommandPath())
 	case strings.HasPrefix(text, "unknown shorthand flag"):
 		return usagef("%s; what begins with - and is no flag goes behind --", text)
 	case errors.As(err, &number):
@@ -237,10 +275,41 @@ func knownVerb(root *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	if like := root.SuggestionsFor(args[0]); len(like) > 0 {
-		return usagef("unknown verb %q, did you mean %s?", args[0], strings.Join(like, " or "))
+	return unknownVerb(root, args[0])
+}
+
+// unknownVerb is the error about what is no verb of a command.
+func unknownVerb(cmd *cobra.Command, name string) error {
+	of := ""
+	if cmd.HasParent() {
+		of = " of " + cmd.Name()
 	}
-	return usagef("unknown verb %q; spile -h lists them", args[0])
+	if like := likeVerbs(cmd, name); len(like) > 0 {
+		return usagef("unknown verb %q%s, did you mean %s?", name, of, strings.Join(like, " or "))
+	}
+	return usagef("unknown verb %q%s; %s -h lists them", name, of, cmd.CommandPath())
+}
+
+// likeVerbs are the verbs of a command whose names are nearest to one that it does not have: a name that is begun, one that
+// other tools have for the verb, or at most two letters off and half of it.
+func likeVerbs(cmd *cobra.Command, name string) (like []string) {
+	best := min(2, (len(name)+1)/2)
+	for _, verb := range cmd.Commands() {
+		if !verb.IsAvailableCommand() {
+			continue
+		}
+		d := distance(name, verb.Name())
+		if name != "" && strings.HasPrefix(verb.Name(), name) || slices.Contains(verb.SuggestFor, name) {
+			d = 0
+		}
+		if d < best {
+			like, best = nil, d
+		}
+		if d == best {
+			like = append(like, verb.Name())
+		}
+	}
+	return like
 }
 
 // newHelp is the help verb of cobra, with an error for what is no verb.
@@ -283,6 +352,9 @@ func arguments(min, max int) cobra.PositionalArgs {
 		output := ""
 		if max >= 0 && len(args) > max && cmd.Flags().Lookup("output") != nil {
 			output = ", and -o names the output"
+		}
+		if len(args) > max && len(args) > 1 && strings.Contains(cmd.Long, filled(manyHelp)) && isFile(args[0]) && isFile(args[1]) {
+			return usagef("%s takes one FILE, got several; a pattern in quotes stands for many", verb)
 		}
 		return usagef("%s takes %s%s, got %d; spile %[1]s -h shows an example", verb, countOf(min, max), output, len(args))
 	}

@@ -165,7 +165,7 @@ func TestRedactInterrupted(t *testing.T) {
 	}
 	dir := t.TempDir()
 	p := start(t, nil, "series", "redact", "--stats", filepath.Join(in, "1/series/6f1c1f5e-3b0a-4c52-9d6e-0a1b2c3d4e5f"), "-o", filepath.Join(dir, "out"))
-	until(t, "it has begun to write", func() bool { return filled(dir) })
+	until(t, "it has begun to write", func() bool { return hasEntries(dir) })
 	p.interrupt(t, os.Interrupt, dir)
 
 	r, w, err := os.Pipe()

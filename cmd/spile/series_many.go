@@ -193,13 +193,14 @@ func (m *artifactSet) selectMany(ctx context.Context, dir string, q *series.Quer
 	if n := g.Conflicts(); n > 0 {
 		m.say("%d series had other labels in a later artifact; those of the earliest were kept", n)
 	}
+	m.unknownLabels(shown(dir), q.Columns, g.Tags())
 	m.truncated(shown(dir), f, q)
 	return nil
 }
 
 // labelNames are the names of labels in all artifacts, in the order in which they are first seen.
-func (m *artifactSet) labelNames(ctx context.Context, q *series.Query, f *selectFlags) (names []string, err error) {
-	err = m.lists(ctx, q, f, (*series.Artifact).LabelNames, func(more []string) {
+func (m *artifactSet) labelNames(ctx context.Context, dir string, q *series.Query, f *selectFlags) (names []string, err error) {
+	err = m.lists(ctx, dir, q, f, (*series.Artifact).LabelNames, func(more []string) {
 		for _, name := range more {
 			if !slices.Contains(names, name) {
 				names = append(names, name)
@@ -210,11 +211,11 @@ func (m *artifactSet) labelNames(ctx context.Context, q *series.Query, f *select
 }
 
 // labelValues are the values of a label in all artifacts, sorted.
-func (m *artifactSet) labelValues(ctx context.Context, label string, q *series.Query, f *selectFlags) ([]string, error) {
+func (m *artifactSet) labelValues(ctx context.Context, dir, label string, q *series.Query, f *selectFlags) ([]string, error) {
 	all := make(map[string]struct{})
 	limit := q.Limit
 	q.Limit = 0
-	err := m.lists(ctx, q, f, func(a *series.Artifact, ctx context.Context, q *series.Query) ([]string, error) {
+	err := m.lists(ctx, dir, q, f, func(a *series.Artifact, ctx context.Context, q *series.Query) ([]string, error) {
 		return a.LabelValues(ctx, label, q)
 	}, func(more []string) {
 		for _, v := range more {
@@ -229,21 +230,28 @@ func (m *artifactSet) labelValues(ctx context.Context, label string, q *series.Q
 }
 
 // lists asks all artifacts for a list of names.
-func (m *artifactSet) lists(ctx context.Context, q *series.Query, f *selectFlags, ask func(*series.Artifact, context.Context, *series.Query) ([]string, error), take func([]string)) error {
+func (m *artifactSet) lists(ctx context.Context, dir string, q *series.Query, f *selectFlags, ask func(*series.Artifact, context.Context, *series.Query) ([]string, error), take func([]string)) error {
 	type answer struct {
 		*explained
 		names []string
+		tags  []series.Tag
 	}
-	return eachArtifact(ctx, m, func(ctx context.Context, _ *env, _ int, a *artifact) (answer, error) {
+	var tags []series.Tag // of all
+	err := eachArtifact(ctx, m, func(ctx context.Context, _ *env, _ int, a *artifact) (answer, error) {
 		x := &explained{a.Name(), *q}
 		x.query.Explain = &series.Explain{}
 		names, err := ask(a.Artifact, ctx, &x.query)
-		return answer{x, names}, err
+		return answer{x, names, a.Tags()}, err
 	}, func(_ *env, one answer) error {
 		take(one.names)
+		tags = append(tags, one.tags...)
 		m.explained(one.name, f, &one.query)
 		return nil
 	})
+	if err == nil {
+		m.unknownLabels(shown(dir), f.labels, tags)
+	}
+	return err
 }
 
 // getMany prints what paths name in many artifacts, as if they were one: a series, a table, all, or a label of them.
@@ -293,6 +301,9 @@ func (m *artifactSet) getPlace(ctx context.Context, p *seriesPrinter, s *seriesP
 		return err
 	}
 	defer g.Close()
+	known := func() bool { // after the records have begun
+		return !isLabel || slices.ContainsFunc(g.Tags(), func(t series.Tag) bool { return t.Name == s.column })
+	}
 	if !s.one {
 		p.buf = append(p.buf, '[')
 	}
@@ -300,6 +311,9 @@ func (m *artifactSet) getPlace(ctx context.Context, p *seriesPrinter, s *seriesP
 	for r, err := range g.Records() {
 		if err != nil {
 			return err
+		}
+		if !known() {
+			break
 		}
 		if s.one && n > 0 {
 			return fault.New(fault.Conflict, "", "artifacts of several regions have the series; name one").On(r.ID.String())
@@ -316,7 +330,7 @@ func (m *artifactSet) getPlace(ctx context.Context, p *seriesPrinter, s *seriesP
 		}
 	}
 	switch {
-	case isLabel && !slices.ContainsFunc(g.Tags(), func(t series.Tag) bool { return t.Name == s.column }):
+	case !known():
 		return missing("there is no label %q; spile info lists them", s.column)
 	case s.one && n == 0:
 		return missing("there is no such series")

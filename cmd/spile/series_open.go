@@ -61,6 +61,9 @@ func folder(arg string) (string, bool) {
 // openFolder opens the artifact in a folder.
 func (e *env) openFolder(ctx context.Context, dir string, f *sourceFlags) (*document, error) {
 	if f.artifacts == nil {
+		if _, err := os.Lstat(filepath.Join(dir, series.ManifestName)); err == nil {
+			return nil, notDocument(formatSeries).In(dir)
+		}
 		return nil, fault.New(fault.Invalid, "", "is a folder, and this verb takes files").In(dir)
 	}
 	if f.format != anyFormat && f.format != formatSeries {

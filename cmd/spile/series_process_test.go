@@ -58,8 +58,8 @@ func until(t *testing.T, what string, reached func() bool) {
 	}
 }
 
-// filled reports whether something is in a folder.
-func filled(dir string) bool {
+// hasEntries reports whether something is in a folder.
+func hasEntries(dir string) bool {
 	entries, _ := os.ReadDir(dir)
 	return len(entries) > 0
 }
@@ -88,7 +88,7 @@ func TestExportInterrupted(t *testing.T) {
 	for _, format := range []string{"parquet", "arrow"} { // the slow ones
 		dir := t.TempDir()
 		p := start(t, nil, "series", "export", "--stats", filepath.Join(in, "1/series/6f1c1f5e-3b0a-4c52-9d6e-0a1b2c3d4e5f"), "-o", filepath.Join(dir, "out."+format))
-		until(t, "it has begun to write", func() bool { return filled(dir) })
+		until(t, "it has begun to write", func() bool { return hasEntries(dir) })
 		p.interrupt(t, os.Interrupt, dir)
 	}
 }

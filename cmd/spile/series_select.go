@@ -30,12 +30,14 @@ type selectFlags struct {
 	limit         int64
 	explain       bool
 	ignoreUnknown bool
-	keepFirst     bool // of a verb that merges
+	keepFirst     bool     // of a verb that merges
+	labels        []string // that are asked for by name, of a verb that prints a list
 }
 
 func (f *selectFlags) add(flags *pflag.FlagSet) {
 	flags.Var(&choice[series.Mode]{&f.mode, []string{"prom", "native"}, []series.Mode{series.Prom, series.Native}}, "mode", "what a label that is missing is to a matcher: the empty string, or nothing")
 	flags.UintSliceVar(&f.tables, "table", nil, "the series of table `N` alone; once for each")
+	flags.Lookup("table").DefValue = "" // all
 	flags.StringVar(&f.tableNames, "tables", "", "the `FILE` with the names of tables for __name__, CSV: table id, name")
 	flags.Int64Var(&f.limit, "limit", 0, "give `N` at most, and say when there are more")
 	flags.BoolVar(&f.explain, "explain", false, "say on standard error what statistics have decided, and what was read")
@@ -81,6 +83,9 @@ func (f *selectFlags) query(selector string) (*series.Query, error) {
 		return q, nil
 	}
 	matchers, err := promql.ParseSelector(selector)
+	if err != nil && !strings.Contains(selector, "{") {
+		return nil, usagef("%s; matchers stand in braces, as in {host=\"web-1\"}", message(err))
+	}
 	if err != nil {
 		return nil, usagef("%s", message(err))
 	}
@@ -257,8 +262,19 @@ func (e *env) selectSeries(ctx context.Context, a *artifact, q *series.Query, f 
 	if err := e.printRecords(a.Select(ctx, q)); err != nil {
 		return err
 	}
+	e.unknownLabels(a.Name(), q.Columns, a.Tags())
 	e.explained(a.Name(), f, q)
 	return nil
+}
+
+// unknownLabels says which of the labels that were asked for by name are none of the tags: as in Prometheus, a label that
+// is not there is no error.
+func (e *env) unknownLabels(name string, labels []string, tags []series.Tag) {
+	for _, label := range labels {
+		if !slices.ContainsFunc(tags, func(t series.Tag) bool { return t.Name == label }) {
+			e.say("note: %s: there is no label %q; spile info lists them", name, label)
+		}
+	}
 }
 
 // printRecords prints series, a line each.
@@ -305,7 +321,7 @@ those of the series that --match selects. Without --match no value is read.
 			return e.printNames(cmd.Context(), args[0], &in, &f, q, &out, func(ctx context.Context, a *artifact, q *series.Query) ([]string, error) {
 				return a.LabelNames(ctx, q)
 			}, func(ctx context.Context, m *artifactSet) ([]string, error) {
-				return m.labelNames(ctx, q, &f)
+				return m.labelNames(ctx, args[0], q, &f)
 			})
 		},
 	}
@@ -343,6 +359,7 @@ printed with an escape; --json prints values exactly.
 			case promql.MetricName:
 				return usagef("%s: metrics are tables, whose names stand in no artifact", args[1])
 			}
+			f.labels = args[1:]
 			q, err := f.matching(cmd.Flags(), match)
 			if err != nil {
 				return err
@@ -350,7 +367,7 @@ printed with an escape; --json prints values exactly.
 			return e.printNames(cmd.Context(), args[0], &in, &f, q, &out, func(ctx context.Context, a *artifact, q *series.Query) ([]string, error) {
 				return a.LabelValues(ctx, args[1], q)
 			}, func(ctx context.Context, m *artifactSet) ([]string, error) {
-				return m.labelValues(ctx, args[1], q, &f)
+				return m.labelValues(ctx, args[0], args[1], q, &f)
 			})
 		},
 	}
@@ -398,6 +415,7 @@ func (e *env) printNames(ctx context.Context, file string, in *sourceFlags, f *s
 			err = print(e, list, q)
 		}
 		if err == nil {
+			e.unknownLabels(a.Name(), f.labels, a.Tags())
 			e.explained(a.Name(), f, q)
 		}
 		return err

@@ -28,13 +28,17 @@ type artifactTarget interface {
 // already, that is a conflict, which is worth knowing before the work. Discard ends what the target keeps from others.
 func (e *env) artifactTarget(ctx context.Context, output string, region uint64, generation series.UUID, partBytes int64) (artifactTarget, error) {
 	if !isURL(output) {
+		output, err := localPath(output)
+		if err != nil {
+			return nil, err
+		}
 		t := series.NewFolderTarget(output, region, generation)
 		return t, t.Begin()
 	}
 	if isHTTP(output) {
 		return nil, usagef("%s: nothing is written over HTTP", shown(output))
 	}
-	at, err := e.shared.stores.of(ctx, output)
+	at, err := e.storeOf(ctx, output)
 	if err != nil {
 		return nil, err
 	}

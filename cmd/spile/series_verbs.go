@@ -13,9 +13,9 @@ info, ls, get, cat, du and verify read them as they read documents.`,
 		Example: exampleMeta + `
   echo '{"table_id":1025,"tsid":10,"row_count":3,"labels":{"host":"web-1"}}' | spile series build --meta meta.json - -o out
   spile cat out/1/series/6f1c1f5e-3b0a-4c52-9d6e-0a1b2c3d4e5f`,
-		Args: func(_ *cobra.Command, args []string) error {
+		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usagef("unknown verb %q of series; spile series -h lists them", args[0])
+				return unknownVerb(cmd, args[0])
 			}
 			return nil
 		},

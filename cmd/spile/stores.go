@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io"
 	"iter"
 	"net/http"
@@ -82,6 +83,7 @@ func (s *stores) open(ctx context.Context, url string, f *remoteFlags, o remote.
 		}
 		return obj, err
 	}
+	o.Head = diskcache.BlockSize // and not what is known to be read first: the cache reads the whole block around that
 	if _, ok := cache.Known(url); ok {
 		o.Head = 1 // which shows whether the version is still the same
 	}
@@ -108,9 +110,17 @@ func (s *stores) ask(ctx context.Context, url string, o remote.Options) (source.
 	return remote.Open(ctx, g, &o)
 }
 
+// storeOf is the store of a URL for what it alone can do: list objects, and make them.
+func (e *env) storeOf(ctx context.Context, url string) (store, error) {
+	if e.remote.offline {
+		return nil, usagef("%s: --offline asks nobody, and only the store lists objects and makes them", shown(url))
+	}
+	return e.shared.stores.of(ctx, url)
+}
+
 // list gives the objects whose URL begins with a prefix.
 func (e *env) list(ctx context.Context, prefix string) iter.Seq2[remote.Entry, error] {
-	at, err := e.shared.stores.of(ctx, prefix)
+	at, err := e.storeOf(ctx, prefix)
 	if err != nil {
 		return func(yield func(remote.Entry, error) bool) { yield(remote.Entry{}, err) }
 	}
@@ -138,7 +148,7 @@ func (e *env) createStored(ctx context.Context, url string) (output, error) {
 	if isHTTP(url) {
 		return nil, usagef("%s: nothing is written over HTTP", shown(url))
 	}
-	at, err := e.shared.stores.of(ctx, url)
+	at, err := e.storeOf(ctx, url)
 	if err != nil {
 		return nil, err
 	}
@@ -221,6 +231,9 @@ func (c *cacheFlag) Set(text string) error {
 			return err
 		}
 		*c = cacheFlag{text[:at], int64(s)}
+	}
+	if c.dir == "" {
+		return errors.New("want a folder, DIR or DIR,SIZE")
 	}
 	return nil
 }

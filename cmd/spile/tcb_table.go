@@ -31,13 +31,13 @@ func newTable(e *env) *cobra.Command {
 info, ls, get, cat, du and verify read them as they read documents.`,
 		Example: exampleTable + `
   spile cat --schema item.schema item.tcb`,
-		Args: func(_ *cobra.Command, args []string) error {
+		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				switch args[0] {
 				case "info", "ls", "get", "cat", "du", "verify":
 					return usagef("table has no verb %q: spile %[1]s reads tables as well", args[0])
 				}
-				return usagef("unknown verb %q of table; spile table -h lists them", args[0])
+				return unknownVerb(cmd, args[0])
 			}
 			return nil
 		},
@@ -178,7 +178,7 @@ signed.`,
 				return err
 			}
 			if len(k.Encryption)+len(k.MAC) == 0 {
-				return usagef("no key: --key-file, --mac-key-file, $%s or $%s names one", keyVariable, macKeyVariable)
+				return usagef("no key: --key-file, --mac-key-file, $%s or $%s names one; spile table keygen makes one", keyVariable, macKeyVariable)
 			}
 			return e.rewriteTable(cmd.Context(), args[0], output, &in, func(p []byte) ([]byte, error) {
 				was, err := tcb.ReadProtection(cmd.Context(), source.Memory("", p))

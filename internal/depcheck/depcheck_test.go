@@ -26,12 +26,13 @@ var allowed = map[string][]string{
 	"internal/box":      {},
 	"internal/scratch":  {},
 	"internal/filelock": {"fault", "golang.org/x/sys"},
+	"internal/secret":   {},
 	"internal/wire":     {},
 	"internal/keyset":   {"fault", "internal/scratch"},
 	"source/diskcache":  {"source", "github.com/cespare/xxhash/v2"},
 	"source":            {"fault", "internal/scratch", "golang.org/x/sync", "golang.org/x/sys"},
 	"source/remote":     {"source"},
-	"source/httprange":  {"source/remote"},
+	"source/httprange":  {"source/remote", "internal/secret"},
 	"value":             {"fault", "internal/box", "internal/keyset"},
 	"msglc":             {"source", "value", "github.com/cespare/xxhash/v2"},
 	"tcb":               {"source", "value", "internal/wire", "golang.org/x/crypto"},
@@ -90,7 +91,7 @@ var allowed = map[string][]string{
 		"github.com/bboreham/go-loser", "golang.org/x/exp",
 	},
 
-	"adapters/internal/store":      {"source/remote"},
+	"adapters/internal/store":      {"source/remote", "internal/secret"},
 	"adapters/internal/storesuite": {"source/remote", "internal/storetest"},
 	// A program of the tests.
 	"adapters/internal/soak": {"adapters/s3", "source/diskcache", "msglc", "series", "internal/storetest", "internal/toxic"},
@@ -114,7 +115,7 @@ var allowed = map[string][]string{
 	},
 
 	"cmd/spile": {
-		"source/httprange", "source/diskcache", "adapters/s3", "adapters/gcs", "adapters/azure",
+		"internal/secret", "source/httprange", "source/diskcache", "adapters/s3", "adapters/gcs", "adapters/azure",
 		"adapters/jq", "adapters/seriesjson", "adapters/promapi", "adapters/promql", "adapters/csvtable", "adapters/jsonrows", "adapters/xlsx", "adapters/parquet", "adapters/arrowipc",
 		// Patterns of files and of objects of stores.
 		"github.com/bmatcuk/doublestar/v4",

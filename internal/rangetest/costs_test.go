@@ -246,6 +246,58 @@ func TestSeriesCosts(t *testing.T) {
 	}
 }
 
+// TestSelectCosts holds what queries ask of a store: the manifest, both ends of the part at once, the pages that are not in
+// its end, and columns of many blocks together.
+func TestSelectCosts(t *testing.T) {
+	ctx := t.Context()
+	const n = 300_000
+	c := newCosts(t)
+	c.server.Serve(artifact(t, t.TempDir(), n))
+	equal := func(name, value string) *series.Matcher {
+		m, err := series.NewMatcher(series.Equal, name, value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	for _, tt := range []struct {
+		what     string
+		q        series.Query
+		selected int
+		requests int
+		bytes    int64
+	}{
+		{"few series of all blocks", series.Query{Matchers: []*series.Matcher{equal("zone", "zone-7")}}, n / 100, 5, 10_700_000},
+		{"one series, by the range of its value", series.Query{Matchers: []*series.Matcher{equal("host", "host-7919")}}, 1, 6, 1_710_000},
+		{"two matchers", series.Query{Matchers: []*series.Matcher{equal("zone", "zone-1"), equal("host", "host-7919")}}, 1, 6, 1_710_000},
+		{"a range", series.Query{Range: &series.Range{First: series.ID{Table: 1, TSID: 300}, Last: series.ID{Table: 1, TSID: 3000}}}, 901, 5, 231_000},
+		{"the first of all", series.Query{Limit: 10}, 10, 5, 4_800_000},
+		{"the last blocks", series.Query{Range: &series.Range{First: series.ID{Table: 1, TSID: 3*n - 1500}, Last: series.ID{Table: 1, TSID: 3 * n}}}, 500, 4, 159_000},
+	} {
+		a, err := series.Open(ctx, func(ctx context.Context, name string) (source.Object, error) { return c.open(ctx, "/"+name) }, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := 0
+		for _, err := range a.Select(ctx, &tt.q) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			got++
+		}
+		if got != tt.selected {
+			t.Errorf("%s: %d series, not %d", tt.what, got, tt.selected)
+		}
+		if err := a.Close(); err != nil {
+			t.Error(err)
+		}
+		if bytes := c.server.Bytes(); bytes > tt.bytes {
+			t.Errorf("%s: %d bytes, at most %d", tt.what, bytes, tt.bytes)
+		}
+		c.atMost(tt.what, tt.requests)
+	}
+}
+
 // TestThresholdCosts measures what the threshold of a document means over a network, for docs/guides/remote.md: one value of
 // a document of 27 MB, and a thousand of them.
 func TestThresholdCosts(t *testing.T) {

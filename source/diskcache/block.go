@@ -50,7 +50,7 @@ func loadBlock(dir string, number int64, data []byte) kind {
 	buf := make([]byte, len(data)+checksumSize+1) // a byte more shows a file that is longer
 	for _, k := range []kind{payload, directory} {
 		path := blockPath(dir, number, k)
-		f, err := os.Open(path)
+		f, err := openFile(path)
 		if err != nil {
 			continue
 		}
@@ -68,6 +68,31 @@ func loadBlock(dir string, number int64, data []byte) kind {
 		return k
 	}
 	return ""
+}
+
+// openFile opens a file of the cache. What is not a regular file somebody else has put there: it is none, is not waited for, as a
+// pipe would be, and not followed.
+func openFile(path string) (*os.File, error) {
+	info, err := os.Lstat(path)
+	if err == nil && !info.Mode().IsRegular() {
+		err = fs.ErrNotExist
+	}
+	if err != nil {
+		return nil, err
+	}
+	return os.Open(path)
+}
+
+// textMost bounds the files that hold text: a version is a header, and these have up to 10 MiB.
+const textMost = 64 << 20
+
+func readFile(path string) ([]byte, error) {
+	f, err := openFile(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, textMost))
 }
 
 // storeBlock writes a block, by a rename. A cache that cannot be written to is none: the caller has the bytes anyway.

@@ -8,8 +8,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"sync/atomic"
 	"time"
+	"unicode/utf8"
 
 	"github.com/spilehq/spile/fault"
 	"github.com/spilehq/spile/source"
@@ -83,7 +85,7 @@ type Known struct {
 
 // Known returns what an object was when it was last opened through the cache. The key is the whole URL.
 func (c *Cache) Known(key string) (Known, bool) {
-	text, err := os.ReadFile(filepath.Join(c.dir, hash(key), currentName))
+	text, err := readFile(filepath.Join(c.dir, hash(key), currentName))
 	if err != nil {
 		return Known{}, false
 	}
@@ -103,6 +105,9 @@ func (c *Cache) Object(key string, obj source.Object, m *source.Meter) source.Ob
 	}
 	dir := filepath.Join(c.dir, hash(key))
 	known := Known{obj.Version(), obj.Size()}
+	if !utf8.ValidString(known.Version) { // JSON would keep another one
+		known.Version = strconv.Quote(known.Version)
+	}
 	if before, ok := c.Known(key); !ok || before != known {
 		text, err := json.Marshal(known)
 		if err == nil {
@@ -115,7 +120,8 @@ func (c *Cache) Object(key string, obj source.Object, m *source.Meter) source.Ob
 			return obj
 		}
 	}
-	return newObject(c, filepath.Join(dir, hash(known.Version)), obj, m)
+	// The size is in the name too: a version that is the time of a change stays the same for a second.
+	return newObject(c, filepath.Join(dir, hash(strconv.FormatInt(known.Size, 10)+" "+known.Version)), obj, m)
 }
 
 // SetMissing notes that there is no object under a URL. It is looked for beside another one, whose version is given: with another
@@ -134,7 +140,7 @@ func (c *Cache) Missing(key, version string) bool {
 	if err != nil || time.Since(info.ModTime()) > MissingAge {
 		return false
 	}
-	text, err := os.ReadFile(path)
+	text, err := readFile(path)
 	return err == nil && string(text) == hash(version)+"\n"
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -499,4 +500,87 @@ func TestManyUsers(t *testing.T) {
 		})
 	}
 	wg.Wait()
+}
+
+// endless is an object that claims to have as many bytes as can be said. They are zeros.
+type endless struct{ remoteObject }
+
+func (e *endless) Size() int64 { return math.MaxInt64 }
+func (e *endless) ReadAt(_ context.Context, p []byte, off int64) error {
+	clear(p)
+	return nil
+}
+
+// The last block of the longest object has an end.
+func TestLongestObject(t *testing.T) {
+	obj := open(t, t.TempDir(), 0).Object(key, &endless{remoteObject{version: "1"}}, nil)
+	for range 2 {
+		if got := read(t, context.Background(), obj, math.MaxInt64-100, 100); !bytes.Equal(got, make([]byte, 100)) {
+			t.Error("wrong bytes")
+		}
+	}
+}
+
+// A version that is the time of the last change holds for a second, in which an object may grow.
+func TestSameVersionOfAnotherSize(t *testing.T) {
+	c := open(t, t.TempDir(), 0)
+	const version = "Mon, 30 Nov 2026 12:00:00 GMT"
+	for seed, size := range []int{2 * BlockSize, 3 * BlockSize} {
+		data := random(size, uint64(seed))
+		if got := read(t, context.Background(), c.Object(key, &remoteObject{data: data, version: version}, nil), 0, int64(size)); !bytes.Equal(got, data) {
+			t.Errorf("wrong bytes of %d", size)
+		}
+	}
+}
+
+// A version may hold bytes that are no UTF-8, as a header may.
+func TestVersionIsNoText(t *testing.T) {
+	dir, ctx := t.TempDir(), context.Background()
+	data := random(BlockSize, 15)
+	first := &remoteObject{data: data, version: "\"\xe9\""}
+	read(t, ctx, open(t, dir, 0).Object(key, first, nil), 0, BlockSize)
+	obj, err := open(t, dir, 0).Offline(key, first.Name(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := read(t, ctx, obj, 0, BlockSize); !bytes.Equal(got, data) {
+		t.Error("wrong bytes")
+	}
+	other := random(BlockSize, 16)
+	if got := read(t, ctx, open(t, dir, 0).Object(key, &remoteObject{data: other, version: "\"\xe8\""}, nil), 0, BlockSize); !bytes.Equal(got, other) {
+		t.Error("bytes of another version")
+	}
+}
+
+// What processes have left behind that were killed is removed, wherever in the folder it is.
+func TestLeftBehind(t *testing.T) {
+	dir := t.TempDir()
+	obj := open(t, dir, 0).Object(key, &remoteObject{data: random(10, 17), version: "1"}, nil)
+	read(t, context.Background(), obj, 0, 10)
+	version := filepath.Dir(blocks(t, dir)[0])
+	old := time.Now().Add(-2 * staleAge)
+	var left []string
+	for i, place := range []string{dir, filepath.Dir(version), version} {
+		for _, name := range []string{"new-1.tmp", "new-2.tmp"} {
+			path := filepath.Join(place, name)
+			if err := os.WriteFile(path, nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if name == "new-1.tmp" {
+				if err := os.Chtimes(path, old, old); err != nil {
+					t.Fatal(i, err)
+				}
+				left = append(left, path)
+			}
+		}
+	}
+	open(t, dir, 0)
+	for _, path := range left {
+		if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%s: %v", path, err)
+		}
+		if _, err := os.Stat(strings.Replace(path, "new-1", "new-2", 1)); err != nil { // of a process that may be writing
+			t.Error(err)
+		}
+	}
 }

@@ -44,6 +44,7 @@ func (c *Cache) evict() {
 	var total, directories int64
 	keys, _ := os.ReadDir(c.dir)
 	for _, key := range keys {
+		removeStale(c.dir, key)
 		if !key.IsDir() || !hashName.MatchString(key.Name()) {
 			continue
 		}
@@ -51,6 +52,7 @@ func (c *Cache) evict() {
 		versions, _ := os.ReadDir(dir)
 		held := false
 		for _, version := range versions {
+			removeStale(dir, version)
 			if !version.IsDir() || !hashName.MatchString(version.Name()) {
 				continue
 			}
@@ -70,8 +72,8 @@ func (c *Cache) evict() {
 					if f.directory {
 						directories += f.size
 					}
-				case tempName.MatchString(block.Name()) && time.Since(info.ModTime()) > staleAge:
-					os.Remove(path)
+				default:
+					removeStale(filepath.Dir(path), block)
 				}
 			}
 		}
@@ -110,5 +112,15 @@ func (c *Cache) evict() {
 		if total > goal && !f.directory {
 			remove(f)
 		}
+	}
+}
+
+// removeStale removes a temporary file that the process which made it has left behind.
+func removeStale(dir string, e fs.DirEntry) {
+	if !tempName.MatchString(e.Name()) {
+		return
+	}
+	if info, err := e.Info(); err == nil && info.Mode().IsRegular() && time.Since(info.ModTime()) > staleAge {
+		os.Remove(filepath.Join(dir, e.Name()))
 	}
 }

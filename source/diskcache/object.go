@@ -68,7 +68,8 @@ func (o *object) ReadAt(ctx context.Context, p []byte, off int64) error {
 
 // block is the range of a block.
 func (o *object) block(number int64) source.Range {
-	return source.Range{Start: number * BlockSize, End: min((number+1)*BlockSize, o.Size())}
+	start := number * BlockSize
+	return source.Range{Start: start, End: start + min(BlockSize, o.Size()-start)} // the end of a block may be no int64
 }
 
 // overlay copies to p, which holds the bytes from off on, what of it lies in data, which are those from start on.

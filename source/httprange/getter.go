@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/spilehq/spile/fault"
+	"github.com/spilehq/spile/internal/secret"
 	"github.com/spilehq/spile/source/remote"
 )
 
@@ -146,7 +147,7 @@ func (g *getter) send(ctx context.Context, u *url.URL, r remote.Request) (*http.
 	switch {
 	case strings.HasPrefix(r.Version, `"`):
 		req.Header.Set("If-Match", r.Version)
-	case r.Version != "" && !strings.HasPrefix(r.Version, "W/"):
+	case isTime(r.Version): // and no ETag, weak or without its quotes
 		req.Header.Set("If-Unmodified-Since", r.Version)
 	}
 	resp, err := g.client.Do(req)
@@ -161,6 +162,11 @@ func (g *getter) send(ctx context.Context, u *url.URL, r remote.Request) (*http.
 	return resp, err
 }
 
+func isTime(version string) bool {
+	_, err := http.ParseTime(version)
+	return err == nil
+}
+
 func (g *getter) fault(format string, args ...any) *fault.Error {
 	return fault.New(nil, "httprange", format, args...).In(g.Name())
 }
@@ -173,6 +179,7 @@ func (g *getter) failure(err error) error {
 	if u, ok := errors.AsType[*url.Error](err); ok { // whose text has the URL in it
 		err = u.Err
 	}
+	err = secret.Answer(err)
 	dns, isDNS := errors.AsType[*net.DNSError](err)
 	_, isTLS := errors.AsType[*tls.CertificateVerificationError](err)
 	if isDNS && dns.IsNotFound || isTLS || errors.Is(err, http.ErrSchemeMismatch) {

@@ -111,3 +111,32 @@ func TestTransportRetries(t *testing.T) {
 	r.want(data, 100_000, 1000)
 	r.done(3)
 }
+
+// What cannot be read of an answer may be a place with a signature, and is not shown.
+func TestSecretPlaces(t *testing.T) {
+	for _, place := range []string{"http://a.example:geheim/x?sig=geheim", "http://a.example/%zz?sig=geheim", "//[geheim/"} {
+		s := rangetest.New(t)
+		s.Bend(rangetest.Redirect(302, place))
+		_, err := open(t, s, s.URL+"/object", &httprange.Options{Options: remote.Options{Retries: -1}})
+		if err == nil || strings.Contains(err.Error(), "geheim") || !strings.Contains(err.Error(), "leads to no URL") {
+			t.Errorf("%s: %v", place, err)
+		}
+	}
+}
+
+// An ETag without its quotes is no time: it is compared with that of each answer, and no condition.
+func TestBareETag(t *testing.T) {
+	var conditions []string
+	s := rangetest.New(t)
+	s.Bend(func(a *rangetest.Answer) {
+		conditions = append(conditions, a.Request.Header.Get("If-Match")+a.Request.Header.Get("If-Unmodified-Since"))
+		a.Header.Set("ETag", "abc")
+	})
+	data := rangetest.Content(300_000)
+	r := mustOpen(t, s, s.Put("/object", data), nil)
+	r.want(data, 200_000, 1000)
+	r.done(2)
+	if conditions[0]+conditions[1] != "" {
+		t.Errorf("conditions %q", conditions)
+	}
+}

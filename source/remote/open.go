@@ -3,6 +3,7 @@ package remote
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -17,7 +18,8 @@ import (
 
 // Options say how an object is opened and read. Nil and the zero value are the defaults.
 type Options struct {
-	// Head is how many bytes the first request asks for, [DefaultHead] by default. They stay in memory.
+	// Head is how many bytes the first request asks for, [DefaultHead] by default. They stay in memory. Where neither Head nor
+	// Tail is set, they are what [source.Ends] says.
 	Head int64
 	// Tail, when it is above 0, sends a second request with the first one, for the last Tail bytes, where a table of contents
 	// may lie. It saves the time of a request, and costs one where the object turns out to be short. It is a guess: when its
@@ -57,7 +59,7 @@ var cost = source.Cost{Gap: 1 << 20, Parallel: 16, MaxRequest: 16 << 20}
 // An object that is not there is [fault.NotFound]; one that may not be read wraps [fs.ErrPermission].
 // A store that does not answer ranges is [fault.Limit], unless the options allow to read all of the object.
 func Open(ctx context.Context, g Getter, o *Options) (source.Object, error) {
-	c := newClient(g, o)
+	c := newClient(g, endsOf(ctx, o))
 	endTail := c.startTail(ctx)
 	var first part
 	var whole *spool
@@ -86,6 +88,20 @@ func Open(ctx context.Context, g Getter, o *Options) (source.Object, error) {
 		return source.ReadAhead(obj, c.o.ReadAhead), nil
 	}
 	return obj, nil
+}
+
+// endsOf are the options with the ends that the context knows.
+func endsOf(ctx context.Context, o *Options) *Options {
+	head, tail := source.Ends(ctx)
+	if head < 1 || o != nil && (o.Head > 0 || o.Tail > 0) {
+		return o
+	}
+	var with Options
+	if o != nil {
+		with = *o
+	}
+	with.Head, with.Tail = head, tail
+	return &with
 }
 
 // startTail sends the request for the end of the object, when there is to be one. The function that it returns waits for
@@ -301,7 +317,10 @@ func (c *client) refused(r *Response) error {
 	case 412:
 		return c.fault(fault.Changed, "the store answers %d%s", r.Status, said)
 	case 416:
-		return c.fault(fault.Corrupt, "the store answers %d%s, and says that the object has %d bytes", r.Status, said, r.Size)
+		if r.Size >= 0 {
+			said += fmt.Sprintf(", and says that the object has %d bytes", r.Size)
+		}
+		return c.fault(fault.Corrupt, "the store answers %d%s", r.Status, said)
 	}
 	return c.fault(nil, "the store answers %d%s", r.Status, said)
 }

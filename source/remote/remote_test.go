@@ -5,9 +5,12 @@ import (
 	"context"
 	"errors"
 	"io"
+	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"testing/iotest"
 	"testing/synctest"
 	"time"
 
@@ -372,4 +375,98 @@ func TestClipped(t *testing.T) {
 		}
 		wantFault(t, obj.ReadAt(t.Context(), make([]byte, 600_000), 0), nil, "before those that were asked for do, tried 6 times")
 	})
+}
+
+// TestClaimedLength: memory follows the bytes that come, whatever the answer says it has.
+func TestClaimedLength(t *testing.T) {
+	const claimed = 1 << 50
+	s := &store{data: rangetest.Content(1000)}
+	s.answer = func(_ int, r remote.Request, right *remote.Response) (*remote.Response, error) {
+		right.Size, right.Length = claimed, -1
+		right.Start, right.End = 0, r.Len
+		if r.Suffix {
+			right.Start, right.End = claimed-r.Len, claimed
+		}
+		right.Body = io.NopCloser(bytes.NewReader(s.data))
+		return right, nil
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	obj, err := remote.Open(t.Context(), s, &remote.Options{Head: 1000, Tail: 1 << 42, Retries: -1})
+	if err != nil || obj.Size() != claimed {
+		t.Fatal(err)
+	}
+	obj.Close()
+	_, err = remote.Open(t.Context(), s, &remote.Options{Head: 1 << 42, Retries: -1})
+	wantFault(t, err, nil, "the body ends after 1000 of 4398046511104 bytes")
+	if runtime.ReadMemStats(&after); after.TotalAlloc-before.TotalAlloc > 32<<20 {
+		t.Errorf("%d bytes were allocated for 1000 that came", after.TotalAlloc-before.TotalAlloc)
+	}
+}
+
+// TestBreaksOff: the last of many tries that were cut short says what happened, and not only how often.
+func TestBreaksOff(t *testing.T) {
+	s := &store{data: rangetest.Content(1000)}
+	s.answer = func(_ int, _ remote.Request, right *remote.Response) (*remote.Response, error) {
+		right.Body = io.NopCloser(io.MultiReader(bytes.NewReader(s.data[:300]), iotest.ErrReader(io.ErrUnexpectedEOF)))
+		return right, nil
+	}
+	_, err := remote.Open(t.Context(), s, &remote.Options{Retries: 1})
+	wantFault(t, err, io.ErrUnexpectedEOF, "the answer breaks off after 300 bytes of its body, tried 2 times")
+}
+
+// TestBehindTheEnd: an answer that says no size is not said to have said one.
+func TestBehindTheEnd(t *testing.T) {
+	s := &store{answer: func(int, remote.Request, *remote.Response) (*remote.Response, error) { return status(416, 0), nil }}
+	_, err := remote.Open(t.Context(), s, nil)
+	if wantFault(t, err, fault.Corrupt, "the store answers 416"); strings.Contains(err.Error(), "-1") {
+		t.Error(err)
+	}
+}
+
+// What is known of an object is asked for first, unless the options say otherwise.
+func TestEnds(t *testing.T) {
+	data := bytes.Repeat([]byte("0123456789"), 10_000) // longer than the head that is usual
+	for _, tt := range []struct {
+		head, tail int64
+		o          *remote.Options
+		want       []remote.Request // in any order
+	}{
+		{16, 100, nil, []remote.Request{{Len: 16}, {Len: 100, Suffix: true}}},
+		{16, 100, &remote.Options{ReadAhead: -1}, []remote.Request{{Len: 16}, {Len: 100, Suffix: true}}},
+		{100_000, 0, nil, []remote.Request{{Len: 100_000}}},
+		{0, 0, nil, []remote.Request{{Len: remote.DefaultHead}}},
+		{16, 100, &remote.Options{Head: 8}, []remote.Request{{Len: 8}}},
+		{16, 100, &remote.Options{Tail: 9}, []remote.Request{{Len: remote.DefaultHead}, {Len: 9, Suffix: true}}},
+	} {
+		s := &store{data: data}
+		before := remote.Options{}
+		if tt.o != nil {
+			before = *tt.o
+		}
+		ctx := source.WithEnds(t.Context(), tt.head, tt.tail)
+		obj, err := remote.Open(ctx, s, tt.o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if tt.o != nil && *tt.o != before {
+			t.Errorf("the options have become %+v", *tt.o)
+		}
+		var asked []remote.Request
+		for _, r := range s.asked {
+			asked = append(asked, remote.Request{Start: r.Start, Len: r.Len, Suffix: r.Suffix})
+		}
+		for _, r := range tt.want {
+			if !slices.ContainsFunc(asked, func(a remote.Request) bool { return a.Start == r.Start && a.Len == r.Len && a.Suffix == r.Suffix }) || len(asked) != len(tt.want) {
+				t.Errorf("ends %d and %d: asked for %+v, not %+v", tt.head, tt.tail, asked, tt.want)
+			}
+		}
+		known := make([]byte, 10)
+		if err := obj.ReadAt(ctx, known, int64(len(data)-10)); err != nil || string(known) != "0123456789" {
+			t.Errorf("%q, %v", known, err)
+		}
+		if err := obj.Close(); err != nil {
+			t.Error(err)
+		}
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/spilehq/spile/fault"
@@ -143,30 +144,29 @@ func (c *client) receive(w *watch, r Request, resp *Response, got *part) error {
 	case resp.Length >= 0 && resp.Length < n:
 		return &broken{c.fault(nil, "a body of %d bytes for a range of %d", resp.Length, n).At(r.Start), 0}
 	}
-	at := len(got.data)
-	if cap(got.data)-at < int(n) {
-		got.data = make([]byte, 0, n)
-		at = 0
-	}
-	buf := got.data[at : at+int(n)]
-	have, err := 0, error(nil)
-	for have < len(buf) && err == nil {
+	at, data := len(got.data), got.data
+	have, err := int64(0), error(nil)
+	for have < n && err == nil {
+		if len(data) == cap(data) { // it grows with what comes, and not by what is claimed
+			data = slices.Grow(data, int(min(n-have, max(stride, have))))
+		}
 		var m int
-		m, err = w.read(resp.Body, buf[have:])
-		have += m
+		m, err = w.read(resp.Body, data[len(data):min(int64(cap(data)), int64(at)+n)])
+		data = data[:len(data)+m]
+		have += int64(m)
 	}
-	if have < len(buf) {
+	if have < n {
 		if err == io.EOF { // what ends in good order and is too short is not trusted
 			return &broken{c.fault(nil, "the body ends after %d of %d bytes", have, n).At(r.Start), 0}
 		}
-		got.data = got.data[:at+have]
+		got.data = data
 		return err
 	}
 	var more [1]byte
 	if m, _ := w.read(resp.Body, more[:]); m > 0 {
 		return bad("the body goes on behind the %d bytes of its range", n)
 	}
-	got.data = got.data[:at+have]
+	got.data = data
 	got.start, got.size, got.version = resp.Start, resp.Size, resp.Version
 	return nil
 }
@@ -257,6 +257,9 @@ func (w *watch) failure(err error) error {
 		return w.system(w.outer.Err(), nil)
 	case context.Cause(w.ctx) == errSlow:
 		return &broken{w.fault(nil, "no progress within %v", w.o.Timeout).Because(context.DeadlineExceeded), 0}
+	}
+	if errors.Is(err, io.ErrUnexpectedEOF) { // which has no text of its own in a fault
+		return &broken{w.fault(nil, "the answer breaks off after %d bytes of its body", w.got).Because(io.ErrUnexpectedEOF), 0}
 	}
 	return &broken{w.system(err, nil), 0}
 }

@@ -19,11 +19,18 @@ import (
 	"unicode/utf8"
 
 	"github.com/spilehq/spile/fault"
+	"github.com/spilehq/spile/internal/secret"
 	"github.com/spilehq/spile/source/remote"
 )
 
-// errorBody bounds how much of the body of a failure is kept; stores send less than a KiB.
-const errorBody = 64 << 10
+const (
+	// errorBody bounds how much of the body of a failure is read; stores send less than a KiB.
+	errorBody = 64 << 10
+
+	// answerBody bounds the answers that are no bytes of an object: libraries read them whole, and what is behind them. The
+	// longest is a page of a list of Azure, of 5,000 names of up to 1,024 characters.
+	answerBody = 64 << 20
+)
 
 // Recorder is a transport that keeps the answer to the last request made with a context of [Record], as it came, since the
 // libraries of the stores give their own view of it. It follows no redirect.
@@ -66,7 +73,41 @@ func (r *Recorder) RoundTrip(req *http.Request) (*http.Response, error) {
 			resp.Body = &tee{resp.Body, &rec.Failure}
 		}
 	}
+	if err == nil {
+		switch ranged := req.Header.Get("Range") != "" || req.Header.Get("x-ms-range") != ""; {
+		case resp.StatusCode >= 300:
+			resp.Body = &bounded{resp.Body, errorBody, io.EOF}
+		case !ranged:
+			resp.Body = &bounded{resp.Body, answerBody, fault.New(fault.Limit, "", "the answer of the store is longer than %d bytes", answerBody)}
+		}
+		if answered, ok := req.Context().Value(answeredKey{}).(func(*url.URL)); ok && resp.StatusCode < 300 {
+			answered(req.URL)
+		}
+	}
 	return resp, err
+}
+
+type answeredKey struct{}
+
+// Answered returns a context of whose requests the URLs are told that were answered by a success.
+func Answered(ctx context.Context, tell func(*url.URL)) context.Context {
+	return context.WithValue(ctx, answeredKey{}, tell)
+}
+
+// bounded is a body of which so many bytes are left to be read at most. Behind them comes the error.
+type bounded struct {
+	io.ReadCloser
+	left int64
+	err  error
+}
+
+func (b *bounded) Read(p []byte) (int, error) {
+	if b.left == 0 {
+		return 0, b.err
+	}
+	n, err := b.ReadCloser.Read(p[:min(int64(len(p)), b.left)])
+	b.left -= int64(n)
+	return n, err
 }
 
 // Do sends the request; it makes a transport of the Azure library.
@@ -230,6 +271,7 @@ func Cause(pkg, name string, err error) error {
 		}
 		err = u.Err
 	}
+	err = secret.Answer(err)
 	if trust(err) {
 		return fault.New(nil, pkg, "").In(name).Because(err)
 	}

@@ -1,0 +1,132 @@
+package s3_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"testing"
+
+	"github.com/spilehq/spile/adapters/s3"
+	"github.com/spilehq/spile/fault"
+	"github.com/spilehq/spile/internal/storetest"
+	"github.com/spilehq/spile/source/remote"
+)
+
+// anonymous is a store whose server answers as it is told.
+func anonymous(t *testing.T, answer http.HandlerFunc) *s3.Store {
+	clean(t)
+	t.Setenv("AWS_NO_SIGN_REQUEST", "yes")
+	server := httptest.NewServer(answer)
+	t.Cleanup(server.Close)
+	return open(t, server.URL, s3.Options{})
+}
+
+// TestListCircles: a list that leads back to a page that was there before ends, with an error, also when its pages are empty or
+// break off.
+func TestListCircles(t *testing.T) {
+	const page = `<ListBucketResult><IsTruncated>true</IsTruncated><NextContinuationToken>%s</NextContinuationToken>%s</ListBucketResult>`
+	for name, next := range map[string]func(token string) (string, string){
+		"the same page": func(string) (string, string) { return "t", "<Contents><Key>a</Key></Contents>" },
+		"empty pages":   func(string) (string, string) { return "t", "" },
+		"a longer circle": func(token string) (string, string) {
+			return map[string]string{"": "1", "1": "2", "2": "3", "3": "1"}[token], ""
+		},
+		"pages broken off": func(token string) (string, string) {
+			return map[string]string{"": "t"}[token], "<Contents><Key>a</Key></Contents>"
+		},
+	} {
+		requests := 0
+		s := anonymous(t, func(w http.ResponseWriter, r *http.Request) {
+			if requests++; requests > 100 {
+				w.WriteHeader(404)
+				return
+			}
+			token, contents := next(r.URL.Query().Get("continuation-token"))
+			text := fmt.Sprintf(page, token, contents)
+			if token == "" {
+				w.Header().Set("Content-Length", "1000")
+				text = text[:len(text)-len("</ListBucketResult>")]
+			}
+			io.WriteString(w, text)
+		})
+		var last error
+		for _, last = range s.List(t.Context(), "s3://bucket/") {
+		}
+		if !errors.Is(last, fault.Corrupt) || requests > 20 {
+			t.Errorf("%s: %v after %d requests", name, last, requests)
+		}
+	}
+}
+
+// TestListedNames: what a list gives is read as what was listed, also when a key looks like one with a version.
+func TestListedNames(t *testing.T) {
+	var asked []string
+	s := anonymous(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Get("list-type") == "" {
+			asked = append(asked, r.URL.Path+" "+r.URL.Query().Get("versionId"))
+			w.WriteHeader(404)
+			return
+		}
+		io.WriteString(w, "<ListBucketResult><Contents><Key>a</Key></Contents><Contents><Key>a?versionId=1</Key></Contents></ListBucketResult>")
+	})
+	for e, err := range s.List(t.Context(), "s3://bucket/") {
+		storetest.Must(t, err)
+		g, err := s.Getter(e.Name)
+		storetest.Must(t, err)
+		_, err = g.Get(t.Context(), remote.Request{Len: 10})
+		storetest.Must(t, err)
+	}
+	if want := []string{"/bucket/a ", "/bucket/a?versionId=1 "}; !slices.Equal(asked, want) {
+		t.Errorf("asked for %q, expected %q", asked, want)
+	}
+}
+
+// TestEndlessAnswers: no answer is read without end, be it that to a request for bytes, to a list or to an upload.
+func TestEndlessAnswers(t *testing.T) {
+	const most = 70 << 20 // more than is read of any answer, and what the connection holds beside
+	piece := bytes.Repeat([]byte(" "), 1<<20)
+	for _, status := range []int{200, 403} {
+		sent := 0
+		s := anonymous(t, func(w http.ResponseWriter, r *http.Request) {
+			io.Copy(io.Discard, r.Body)
+			w.Header().Set("ETag", `"0"`)
+			w.WriteHeader(status)
+			if io.WriteString(w, "<ListBucketResult>"); r.Method == http.MethodPut && status == 200 {
+				return
+			}
+			for sent = 0; sent < 2*most; sent += len(piece) {
+				if _, err := w.Write(piece); err != nil {
+					return
+				}
+			}
+		})
+		var last error
+		for _, last = range s.List(t.Context(), "s3://bucket/") {
+		}
+		if last == nil || sent > most {
+			t.Errorf("list: %v after %d bytes", last, sent)
+		}
+		if status == 200 {
+			if !errors.Is(last, fault.Limit) {
+				t.Error(last)
+			}
+			continue
+		}
+		g, err := s.Getter("s3://bucket/key")
+		storetest.Must(t, err)
+		resp, err := g.Get(t.Context(), remote.Request{Len: 10})
+		storetest.Must(t, err)
+		if resp.Body.Close(); resp.Status != 403 || sent > most {
+			t.Errorf("%d after %d bytes", resp.Status, sent)
+		}
+		w, err := s.Create(t.Context(), "s3://bucket/key", nil)
+		storetest.Must(t, err)
+		if err := w.Commit(t.Context()); err == nil || sent > most {
+			t.Errorf("%v after %d bytes", err, sent)
+		}
+	}
+}
