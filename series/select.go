@@ -286,7 +286,7 @@ func (b *batch) fetch(ctx context.Context, p *plan, w wanted, bytes *store) erro
 			for i := range s.columns {
 				c := &s.columns[i]
 				if _, ok := s.cached(c); !ok && p.needs(s, c, w) {
-					ranges = append(ranges, source.Range{Start: int64(c.Offset), End: int64(c.end())})
+					ranges = append(ranges, c.span())
 				}
 			}
 		}
