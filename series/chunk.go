@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"hash/maphash"
 	"math/bits"
+	"slices"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -37,14 +38,19 @@ func uvarint(p []byte) (v uint64, k int) {
 // decodeDeltas decodes a chunk of n numbers (docs/format/series.md, "Deltas").
 func decodeDeltas(p []byte, n int) ([]uint64, error) {
 	out := make([]uint64, n) // n is at most the length of p, check 68
+	return out, allDeltas(p, out)
+}
+
+// allDeltas decodes a chunk into memory for its numbers.
+func allDeltas(p []byte, out []uint64) error {
 	pos, err := deltas(p, 0, out)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if pos != len(p) {
-		return nil, corrupt(71, "%d bytes behind the %d numbers of the chunk", len(p)-pos, n)
+		return corrupt(71, "%d bytes behind the %d numbers of the chunk", len(p)-pos, len(out))
 	}
-	return out, nil
+	return nil
 }
 
 // deltas decodes the next numbers of a chunk behind prev, and returns how many bytes they take.
@@ -129,15 +135,40 @@ func checkCount(count uint64, size int) error {
 
 // decodeDict decodes a chunk of the tag values of n rows, of which nulls are null, and makes checks 70 and 73 to 77.
 func decodeDict(p []byte, n int, nulls uint32) (*dict, error) {
+	d := &dict{}
+	if err := d.decode(p, n, nulls); err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+// checkDict is decodeDict for the checks alone: a reader makes them of all of a chunk that it uses, whatever part of it leads
+// to the answer.
+func checkDict(p []byte, n int, nulls uint32) error {
+	d, _ := checkedDicts.Get().(*dict)
+	if d == nil {
+		d = &dict{}
+	}
+	err := d.decode(p, n, nulls)
+	if cap(d.values) <= 1<<16 && cap(d.codes) <= 1<<16 {
+		clear(d.values[:cap(d.values)]) // which hold the text
+		checkedDicts.Put(d)
+	}
+	return err
+}
+
+var checkedDicts sync.Pool // of *dict
+
+// decode is decodeDict into memory that is there.
+func (d *dict) decode(p []byte, n int, nulls uint32) error {
 	text, pos, err := dictionary(p)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	d := &dict{}
 	if err := d.entries(string(text)); err != nil {
-		return nil, err
+		return err
 	}
-	d.codes = make([]uint32, n)
+	d.codes = slices.Grow(d.codes[:0], n)[:n]
 	count := uint64(len(d.values))
 	var zero uint32
 	for i := range d.codes {
@@ -151,13 +182,13 @@ func decodeDict(p []byte, n int, nulls uint32) (*dict, error) {
 		} else {
 			u, k := wire.Uvarint64(p[pos:])
 			if k <= 0 {
-				return nil, badUvarint(pos, k)
+				return badUvarint(pos, k)
 			}
 			code = u
 			pos += k
 		}
 		if code >= count {
-			return nil, corrupt(76, "code %d of row %d, the dictionary has %d entries", code, i, count)
+			return corrupt(76, "code %d of row %d, the dictionary has %d entries", code, i, count)
 		}
 		if code == 0 {
 			zero++
@@ -165,12 +196,12 @@ func decodeDict(p []byte, n int, nulls uint32) (*dict, error) {
 		d.codes[i] = uint32(code)
 	}
 	if pos != len(p) {
-		return nil, corrupt(76, "%d bytes behind the %d codes of the chunk", len(p)-pos, n)
+		return corrupt(76, "%d bytes behind the %d codes of the chunk", len(p)-pos, n)
 	}
 	if zero != nulls {
-		return nil, corrupt(77, "%d rows are null, the descriptor says %d", zero, nulls)
+		return corrupt(77, "%d rows are null, the descriptor says %d", zero, nulls)
 	}
-	return d, nil
+	return nil
 }
 
 // entries reads the entries of a dictionary.
@@ -180,7 +211,8 @@ func (d *dict) entries(text string) error {
 		return err
 	}
 	pos := 8
-	d.values = make([]string, count)
+	d.values = slices.Grow(d.values[:0], int(count))[:count]
+	d.values[0] = ""
 	seen := newDistinct(int(count))
 	defer seen.release()
 	plain := isASCII(text)

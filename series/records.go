@@ -6,6 +6,7 @@ import (
 	"iter"
 	"slices"
 	"sort"
+	"strings"
 	"sync"
 
 	"github.com/spilehq/spile/fault"
@@ -355,11 +356,13 @@ func (a *Artifact) lookupKept(ctx context.Context, b blockAt, id ID) (*Record, e
 // the series. The record is nil when it is not there.
 func (p *part) lookupOnce(ctx context.Context, leaf int, id ID) (*Record, error) {
 	room, _ := lookupRooms.Get().(*lookupRoom)
-	if room == nil || cap(room.stored) > maxLookupRoom || cap(room.decoded) > maxLookupRoom {
+	if room == nil || cap(room.stored) > maxLookupRoom || cap(room.decoded) > maxLookupRoom || cap(room.numbers) > maxLookupRoom/8 ||
+		cap(room.dict.values) > maxLookupRoom/16 {
 		room = &lookupRoom{}
 	}
 	defer func() {
 		room.store = nil
+		clear(room.dict.values[:cap(room.dict.values)]) // which hold the text
 		lookupRooms.Put(room)
 	}()
 	found, err := room.block(ctx, p, leaf, id)
@@ -394,10 +397,15 @@ func (p *part) lookupOnce(ctx context.Context, leaf int, id ID) (*Record, error)
 	if err != nil {
 		return nil, err
 	}
-	row, ok, err := findDelta(ids, n, id.TSID)
+	numbers := slices.Grow(room.numbers[:0], n)[:n]
+	room.numbers = numbers
+	if err = allDeltas(ids, numbers); err == nil {
+		err = checkTSIDs(numbers, b.block)
+	}
 	if err != nil {
 		return nil, b.atChunk(err, &b.columns[0])
 	}
+	row, ok := slices.BinarySearch(numbers, id.TSID)
 	if !ok {
 		return nil, nil
 	}
@@ -414,20 +422,20 @@ func (p *part) lookupOnce(ctx context.Context, leaf int, id ID) (*Record, error)
 	if err != nil {
 		return nil, err
 	}
-	if r.RowCount, err = deltaAt(counts, row); err != nil {
+	if err := allDeltas(counts, numbers); err != nil {
 		return nil, b.atChunk(err, &b.columns[1])
 	}
+	r.RowCount = numbers[row]
 	for _, c := range columns {
 		chunk, err := payload(c)
 		if err != nil {
 			return nil, err
 		}
-		d, err := pickDict(chunk, n, []int{row})
-		if err != nil {
+		if err := room.dict.decode(chunk, n, c.nulls); err != nil {
 			return nil, b.atChunk(err, c)
 		}
-		if code := d.codes[0]; code != 0 {
-			r.Labels = append(r.Labels, Label{p.a.tags[c.tag].Name, d.values[code]})
+		if code := room.dict.codes[row]; code != 0 {
+			r.Labels = append(r.Labels, Label{p.a.tags[c.tag].Name, strings.Clone(room.dict.values[code])})
 		}
 	}
 	return r, nil
@@ -439,6 +447,8 @@ type lookupRoom struct {
 	at      uint64 // where stored begins
 	store   *store // in place of stored, where the chunks do not follow one another
 	decoded []byte
+	numbers []uint64
+	dict    dict
 }
 
 // lookupRooms are those that wait for the next lookup. One that is larger than most is not kept.

@@ -163,13 +163,19 @@ func (b *blockAt) decode(c *column, stored []byte) (v any, size int64, err error
 	return v, size, err
 }
 
-// open is decode, that of a tag up to its compression alone. What is remembered has bytes of its own.
+// open is decode, that of a tag up to its compression alone, checked. What is remembered has bytes of its own.
 func (b *blockAt) open(c *column, stored []byte) (v any, size int64, err error) {
 	if c.Encoding != encodingDict {
 		return b.decode(c, stored)
 	}
 	p, err := c.payloadRef.decode(stored)
 	if err != nil {
+		return nil, 0, err
+	}
+	if err := checkDict(p, int(b.series), c.nulls); err != nil {
+		if f, ok := err.(*fault.Error); ok {
+			err = f.At(int64(c.Offset))
+		}
 		return nil, 0, err
 	}
 	if b.part.a.cache != nil && c.Compression == compressionNone {

@@ -397,40 +397,6 @@ func skipUvarints(p []byte, n int) int {
 	return pos
 }
 
-// findDelta finds a number among the ascending ones of a chunk, and looks at none behind it.
-func findDelta(p []byte, n int, want uint64) (row int, ok bool, err error) {
-	var some [64]uint64
-	var prev uint64
-	for from := 0; from < n; from += len(some) {
-		out := some[:min(len(some), n-from)]
-		k, err := deltas(p, prev, out)
-		if err != nil {
-			return 0, false, err
-		}
-		p, prev = p[k:], out[len(out)-1]
-		if prev >= want {
-			i, ok := slices.BinarySearch(out, want)
-			return from + i, ok, nil
-		}
-	}
-	return 0, false, nil
-}
-
-// deltaAt is the number of a row of a chunk.
-func deltaAt(p []byte, row int) (uint64, error) {
-	var some [64]uint64
-	var prev uint64
-	for from := 0; from <= row; from += len(some) {
-		out := some[:min(len(some), row+1-from)]
-		k, err := deltas(p, prev, out)
-		if err != nil {
-			return 0, err
-		}
-		p, prev = p[k:], out[len(out)-1]
-	}
-	return prev, nil
-}
-
 // outColumn is a tag as records show it.
 type outColumn struct {
 	name   string

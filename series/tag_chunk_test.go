@@ -126,28 +126,6 @@ func TestPick(t *testing.T) {
 	})
 }
 
-func TestFindDelta(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		v := rapid.SliceOfNDistinct(rapid.Uint64(), 1, 200, rapid.ID).Draw(t, "numbers")
-		slices.Sort(v)
-		p := appendDeltas(nil, v)
-		if got, err := decodeDeltas(p, len(v)); err != nil || !slices.Equal(got, v) {
-			t.Fatal(got, err)
-		}
-		want := rapid.OneOf(rapid.SampledFrom(v), rapid.Uint64()).Draw(t, "want")
-		at, there := slices.BinarySearch(v, want)
-		row, ok, err := findDelta(p, len(v), want)
-		if err != nil || ok != there || ok && row != at {
-			t.Fatalf("%d is at %d, %v, %v, want %d, %v", want, row, ok, err, at, there)
-		}
-		if there {
-			if got, err := deltaAt(p, at); err != nil || got != want {
-				t.Fatal(got, err)
-			}
-		}
-	})
-}
-
 func TestUvarint(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := rapid.SliceOfN(rapid.Byte(), 8, 40).Draw(t, "bytes")

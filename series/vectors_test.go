@@ -218,6 +218,43 @@ func TestBadVectors(t *testing.T) {
 	}
 }
 
+// A query that reads the column of a damaged chunk refuses it by the check of reading all, whatever part of it leads to the answer.
+func TestBadChunks(t *testing.T) {
+	ctx := t.Context()
+	asked := 0
+	for _, v := range vectors(t, "bad/*.json", 50) {
+		err := readAll(ctx, v.folder)
+		if Check(err) < 70 || Check(err) > 77 {
+			continue
+		}
+		_, column, ok := strings.Cut(err.Error(), ", column ")
+		if column, _, _ = strings.Cut(column, ":"); !ok || strings.HasPrefix(column, "__") {
+			continue
+		}
+		// Of nulls and one value, statistics decide neither of the two.
+		for _, pattern := range []string{".+", "(zz.*)?"} {
+			m, err := NewMatcher(Regexp, column, pattern)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, cache := range []int64{0, -1} {
+				a, err := Open(ctx, Folder(v.folder), &Options{CacheBytes: cache})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if n, err := a.Count(ctx, &Query{Matchers: []*Matcher{m}}); Check(err) != v.Check {
+					t.Errorf("%s, count of %s=~%q: %d, %v, want check %d", v.Name, column, pattern, n, err, v.Check)
+				}
+				a.Close()
+				asked++
+			}
+		}
+	}
+	if asked < 20 {
+		t.Errorf("%d questions about a damaged tag", asked)
+	}
+}
+
 func readAll(ctx context.Context, folder string) error {
 	a, err := Open(ctx, Folder(folder), nil)
 	if err != nil {
