@@ -140,7 +140,7 @@ func checkTotals(m *series.Manifest) error {
 	var bytes, count uint64
 	for _, f := range m.Files {
 		if f.FileSize > math.MaxInt64-bytes || f.NumSeries > math.MaxInt64-count {
-			return fault.New(fault.Limit, "", "the parts up to %d have more than %d bytes, or series, together", f.PartID, math.MaxInt64)
+			return fault.New(fault.Limit, "", "the parts up to %d have more than %d bytes, or series, together", f.PartID, int64(math.MaxInt64))
 		}
 		bytes, count = bytes+f.FileSize, count+f.NumSeries
 	}
