@@ -19,6 +19,9 @@ import (
 	"github.com/spilehq/spile/series"
 )
 
+// metricName is the label that the name of a metric is in.
+const metricName = "__name__"
+
 // writeIndex writes the index of a block of Prometheus: the table is the name of the metric, and each series has one chunk, whose
 // reference stands for the number of rows.
 func (s *seriesSet) writeIndex(path string) error {
@@ -27,7 +30,7 @@ func (s *seriesSet) writeIndex(path string) error {
 		return err
 	}
 	defer w.Close()
-	symbols := append([]string{labels.MetricName}, s.labels...)
+	symbols := append([]string{metricName}, s.labels...)
 	for k := range s.labels {
 		used := make([]bool, len(s.values[k]))
 		for i := range s.rows {
@@ -76,7 +79,7 @@ func (s *seriesSet) writeIndex(path string) error {
 	})
 	for n, i := range order {
 		r := &s.rows[i]
-		set = append(set[:0], labels.Label{Name: labels.MetricName, Value: metric(r.Table)})
+		set = append(set[:0], labels.Label{Name: metricName, Value: metric(r.Table)})
 		for _, k := range columns {
 			if c := r.codes[k]; c != 0 {
 				set = append(set, labels.Label{Name: s.labels[k], Value: s.values[k][c]})
@@ -171,7 +174,7 @@ func (x *promIndex) total(s *seriesSet, matchers []*labels.Matcher) (selected, e
 	err := x.each(matchers, func(set labels.Labels) {
 		var r seriesRow
 		set.Range(func(l labels.Label) {
-			if l.Name == labels.MetricName {
+			if l.Name == metricName {
 				n, err := strconv.ParseUint(strings.TrimPrefix(l.Value, "metric_"), 10, 32)
 				r.Table, failed = uint32(n), errors.Join(failed, err)
 				return
