@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"sync/atomic"
 	"testing"
 
 	"github.com/spilehq/spile/adapters/s3"
@@ -91,7 +92,7 @@ func TestEndlessAnswers(t *testing.T) {
 	const most = 70 << 20 // more than is read of any answer, and what the connection holds beside
 	piece := bytes.Repeat([]byte(" "), 1<<20)
 	for _, status := range []int{200, 403} {
-		sent := 0
+		var sent atomic.Int64
 		s := anonymous(t, func(w http.ResponseWriter, r *http.Request) {
 			io.Copy(io.Discard, r.Body)
 			w.Header().Set("ETag", `"0"`)
@@ -99,7 +100,7 @@ func TestEndlessAnswers(t *testing.T) {
 			if io.WriteString(w, "<ListBucketResult>"); r.Method == http.MethodPut && status == 200 {
 				return
 			}
-			for sent = 0; sent < 2*most; sent += len(piece) {
+			for sent.Store(0); sent.Load() < 2*most; sent.Add(int64(len(piece))) {
 				if _, err := w.Write(piece); err != nil {
 					return
 				}
@@ -108,8 +109,8 @@ func TestEndlessAnswers(t *testing.T) {
 		var last error
 		for _, last = range s.List(t.Context(), "s3://bucket/") {
 		}
-		if last == nil || sent > most {
-			t.Errorf("list: %v after %d bytes", last, sent)
+		if last == nil || sent.Load() > most {
+			t.Errorf("list: %v after %d bytes", last, sent.Load())
 		}
 		if status == 200 {
 			if !errors.Is(last, fault.Limit) {
@@ -121,13 +122,13 @@ func TestEndlessAnswers(t *testing.T) {
 		storetest.Must(t, err)
 		resp, err := g.Get(t.Context(), remote.Request{Len: 10})
 		storetest.Must(t, err)
-		if resp.Body.Close(); resp.Status != 403 || sent > most {
-			t.Errorf("%d after %d bytes", resp.Status, sent)
+		if resp.Body.Close(); resp.Status != 403 || sent.Load() > most {
+			t.Errorf("%d after %d bytes", resp.Status, sent.Load())
 		}
 		w, err := s.Create(t.Context(), "s3://bucket/key", nil)
 		storetest.Must(t, err)
-		if err := w.Commit(t.Context()); err == nil || sent > most {
-			t.Errorf("%v after %d bytes", err, sent)
+		if err := w.Commit(t.Context()); err == nil || sent.Load() > most {
+			t.Errorf("%v after %d bytes", err, sent.Load())
 		}
 	}
 }

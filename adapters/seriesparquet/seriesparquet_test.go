@@ -51,7 +51,10 @@ func export(t testing.TB, a *seriestest.Artifact, o *seriesparquet.WriteOptions)
 
 // An artifact that is exported and built again has the same bytes.
 func TestRoundTrip(t *testing.T) {
-	for _, a := range seriestest.All(t, "../../testdata/series") {
+	for i, a := range seriestest.All(t, "../../testdata/series") {
+		if testing.Short() && i%6 != 0 { // all take minutes under the race detector
+			continue
+		}
 		for _, o := range []*seriesparquet.WriteOptions{nil, {RowGroupRows: 7}} {
 			if o != nil && a.Name[0] != 'r' {
 				continue
@@ -67,6 +70,9 @@ func TestRoundTrip(t *testing.T) {
 
 // A row group whose text passes its bounds is cut, and labels longer than a page are whole.
 func TestLong(t *testing.T) {
+	if testing.Short() {
+		t.Skip("180 MB of text, which take minutes under the race detector")
+	}
 	long := strings.Repeat("x", 3<<20)
 	var records []series.Record
 	for i := range 60 {
