@@ -61,7 +61,22 @@ var (
 
 // Memory returns b as an object. The caller must not modify b afterwards.
 func Memory(name string, b []byte) Object {
-	return &readerAt{name: name, size: int64(len(b)), cost: memoryCost, r: bytes.NewReader(b)}
+	return &memory{readerAt{name: name, size: int64(len(b)), cost: memoryCost, r: bytes.NewReader(b)}, b}
+}
+
+type memory struct {
+	readerAt
+	content []byte
+}
+
+// Bytes returns the content of an object that [Memory] has made, for who needs no copy of it. It is for reading. Any other
+// object, one that counts what is read of a Memory too, gives false.
+func Bytes(obj Object) (content []byte, ok bool) {
+	m, ok := obj.(*memory)
+	if !ok {
+		return nil, false
+	}
+	return m.content, true
 }
 
 // ReaderAt returns the first size bytes of r as an object; a size below 0 counts as 0. When r ends earlier, reads of

@@ -1,6 +1,7 @@
 package tcb
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"runtime"
@@ -77,13 +78,21 @@ func (t *Table) open(ctx context.Context) error {
 	if size < HeaderSize {
 		return tooShort(size)
 	}
-	if err := t.readTo(ctx, min(size, max(minFirstRead, min(t.obj.Cost().Gap, maxFirstRead)))); err != nil {
+	content, inMemory := source.Bytes(t.obj)
+	if inMemory {
+		t.head, t.whole = content, true // which is read where it is
+	} else if err := t.readTo(ctx, min(size, max(minFirstRead, min(t.obj.Cost().Gap, maxFirstRead)))); err != nil {
 		return err
 	}
 	t.stored = append([]byte(nil), t.head[:HeaderSize]...)
 	t.seal = protection(t.head)
 	t.seal.Verified = len(t.opts.Keys.MAC) > 0 && !t.opts.SkipMAC
-	if string(t.head[:4]) == magic && (t.seal.Encrypted && len(t.opts.Keys.Encryption) > 0 || t.seal.Verified) {
+	decrypts := t.seal.Encrypted && len(t.opts.Keys.Encryption) > 0
+	switch {
+	case string(t.head[:4]) != magic:
+	case inMemory && decrypts:
+		t.head = bytes.Clone(t.head) // decrypting writes
+	case decrypts || t.seal.Verified:
 		if err := t.readTo(ctx, size); err != nil {
 			return err
 		}
