@@ -207,17 +207,17 @@ func (z *analysis) read(ctx context.Context, a *Artifact) error {
 			}
 			return true, nil
 		},
-		take: func(_ blockAt, c *column, d *dict) error {
-			counts = append(counts[:0], make([]uint64, len(d.values))...)
-			for _, code := range d.codes {
-				counts[code]++
+		take: func(b blockAt, c *column, d *dict) error {
+			counts = append(counts[:0], make([]uint64, d.len())...)
+			for row := range int(b.series) {
+				counts[d.codes.at(row)]++
 			}
 			k := z.label(c.name)
 			for code, n := range counts[1:] {
 				if n == 0 { // which the verifier objects to
 					continue
 				}
-				if err := z.values.add(k, d.values[code+1], n); err != nil {
+				if err := z.values.add(k, d.value(uint32(code+1)), n); err != nil {
 					return err
 				}
 			}

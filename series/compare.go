@@ -136,10 +136,10 @@ func (r *rows) value(tag, k int) (string, bool) {
 		return "", false
 	}
 	d := r.tags[tag]
-	if d == nil || d.codes[k] == 0 {
+	if d == nil || d.codes.at(k) == 0 {
 		return "", false
 	}
-	return d.values[d.codes[k]], true
+	return d.value(d.codes.at(k)), true
 }
 
 // side is an artifact that is gone through in the order of identifiers.

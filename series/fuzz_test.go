@@ -207,59 +207,41 @@ func FuzzDict(f *testing.F) {
 			return // check 68
 		}
 		d, err := decodeDict(p, int(n), uint32(nulls))
-		undecoded(t, p, int(n), uint32(nulls), d)
 		if err != nil {
 			typed(t, err)
 			return
 		}
-		again, err := decodeDict(appendDict(nil, d.values[1:], d.codes), int(n), uint32(nulls))
+		rows := int(n)
+		values, codes := d.span(0, rows)
+		again, err := decodeDict(appendDict(nil, values[1:], codes), rows, uint32(nulls))
 		if err != nil {
 			t.Fatal(err)
 		}
-		for k := range d.codes {
-			if d.values[d.codes[k]] != again.values[again.codes[k]] || (d.codes[k] == 0) != (again.codes[k] == 0) {
-				t.Fatalf("row %d is %q, and %q again", k, d.values[d.codes[k]], again.values[again.codes[k]])
+		for k, code := range codes {
+			if values[code] != again.value(again.codes.at(k)) || (code == 0) != (again.codes.at(k) == 0) {
+				t.Fatalf("row %d is %q, and %q again", k, values[code], again.value(again.codes.at(k)))
+			}
+		}
+		// What is selected and picked is what the rows say.
+		m, err := NewMatcher(Regexp, "x", ".*a.*")
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, _, err := d.match(context.Background(), rows, m, false, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for k, code := range codes {
+			if in := code != 0 && m.Matches(values[code]); in != (got[k>>6]>>(k&63)&1 == 1) {
+				t.Fatalf("row %d, %q: selected %v", k, values[code], !in)
+			}
+		}
+		of := slices.Compact([]int{0, rows / 2, rows - 1})
+		pickedValues, picked := d.pick(of)
+		for i, k := range of {
+			if a, b := codes[k], picked[i]; (a == 0) != (b == 0) || values[a] != pickedValues[b] {
+				t.Fatalf("row %d is %q, picked %q", k, values[a], pickedValues[b])
 			}
 		}
 	})
-}
-
-// undecoded holds what is found in a chunk that is not decoded to the decoded one, d, which is nil for a damaged chunk.
-func undecoded(t *testing.T, p []byte, n int, nulls uint32, d *dict) {
-	m, err := NewMatcher(Regexp, "x", ".*a.*")
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := newTagChunk(p, n, nulls)
-	lacks := c.lacks(m)
-	got, _, err := c.match(context.Background(), p, m, false, nil)
-	if err != nil {
-		typed(t, err)
-	}
-	of := []int{0, n / 2, n - 1}
-	of = slices.Compact(of)
-	picked, pickErr := c.pick(of)
-	if pickErr != nil {
-		typed(t, pickErr)
-	}
-	if _, err := c.values(); err != nil {
-		typed(t, err)
-	}
-	if d == nil {
-		return
-	}
-	if err != nil || pickErr != nil {
-		t.Fatalf("a sound chunk: %v, %v", err, pickErr)
-	}
-	for k, code := range d.codes {
-		in := code != 0 && m.Matches(d.values[code])
-		if in != (got[k>>6]>>(k&63)&1 == 1) || in && lacks {
-			t.Fatalf("row %d, %q: selected %v, lacks %v", k, d.values[code], !in, lacks)
-		}
-	}
-	for i, k := range of {
-		if a, b := d.codes[k], picked.codes[i]; (a == 0) != (b == 0) || d.values[a] != picked.values[b] {
-			t.Fatalf("row %d is %q, picked %q", k, d.values[a], picked.values[b])
-		}
-	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/spilehq/spile/fault"
 )
@@ -42,12 +41,8 @@ func (a *Artifact) LabelNames(ctx context.Context, q *Query) ([]string, error) {
 			continue
 		}
 		for _, tag := range tags {
-			values, err := p.valuesOf(ctx, s, tag)
-			if err != nil {
+			if found[tag], err = p.hasValue(ctx, s, tag); err != nil {
 				return nil, err
-			}
-			for _, v := range values {
-				found[tag] = found[tag] || q.Mode == Native || v != ""
 			}
 		}
 	}
@@ -72,17 +67,18 @@ type tagValues struct {
 	size   int64 // of them, as Query.Memory counts it
 }
 
-// in are the values in a mode, in a slice that the caller may keep.
+// in are the values in a mode.
 func (v *tagValues) in(mode Mode) []string {
 	values := v.values
 	if mode == Prom && len(values) > 0 && values[0] == "" {
 		values = values[1:]
 	}
-	return slices.Clone(values)
+	return values[:len(values):len(values)]
 }
 
 // LabelValues returns the distinct values of a label that the selected series have, sorted; in mode Prom without the empty
-// one. A label that is no tag has none. q.Limit bounds their number, after sorting.
+// one. A label that is no tag has none. q.Limit bounds their number, after sorting. The values are remembered, and the slice is
+// shared by all who ask for them: it is for reading.
 func (a *Artifact) LabelValues(ctx context.Context, name string, q *Query) ([]string, error) {
 	tag := slices.IndexFunc(a.tags, func(t Tag) bool { return t.Name == name })
 	p, err := a.plan(q)
@@ -99,26 +95,9 @@ func (a *Artifact) LabelValues(ctx context.Context, name string, q *Query) ([]st
 			return v.(*tagValues).in(q.Mode), nil
 		}
 	}
-	found := []string{""} // each value once, behind one that is none
-	seen := newDistinct(1 << 7)
-	defer func() { seen.release() }()
-	held := int64(0)
-	add := func(v string) error {
-		if found = append(found, v); !seen.add(found, len(found)-1) {
-			found = found[:len(found)-1]
-			return nil
-		}
-		// The value alone, which does not keep the text of a dictionary.
-		found[len(found)-1] = strings.Clone(v)
-		if held += int64(len(v)) + valueSize; held > p.memory {
-			return fault.New(fault.Limit, "series", "memory of %d bytes: more than %d values of the label %q", p.memory, len(found)-1, name).In(a.name)
-		}
-		if 2*len(found) > len(seen.slots) {
-			seen.grow(found)
-		}
-		return nil
-	}
-	for s, err := range p.selections(ctx, wanted{later: []int{tag}}) {
+	found := newValueSet()
+	defer found.release()
+	for s, err := range p.selections(ctx, wanted{later: []int{tag}, values: true}) {
 		if err != nil {
 			return nil, err
 		}
@@ -127,28 +106,19 @@ func (a *Artifact) LabelValues(ctx context.Context, name string, q *Query) ([]st
 			continue
 		}
 		if s.count == int(s.series) && c.min == c.max { // the descriptor tells
-			if err := add(c.min); err != nil {
-				return nil, err
-			}
-			continue
+			found.add(c.min, 0, len(c.min))
+		} else {
+			found.addRows(s, s.tags[tag], p.memory)
 		}
-		values, err := p.valuesOf(ctx, s, tag)
-		if err != nil {
-			return nil, err
-		}
-		for _, v := range values {
-			if err := add(v); err != nil {
-				return nil, err
-			}
+		if found.held > p.memory {
+			return nil, fault.New(fault.Limit, "series", "memory of %d bytes: more than %d values of the label %q", p.memory, found.len()-1, name).In(a.name)
 		}
 	}
-	all := found[1:]
-	slices.Sort(all)
-	values := &tagValues{all, held}
+	values := &tagValues{found.sorted(), found.held}
 	if whole {
-		a.cache.put(key, values, held)
+		a.cache.put(key, values, values.size)
 	}
-	all = values.in(q.Mode)
+	all := values.in(q.Mode)
 	if q.Limit > 0 && int64(len(all)) > q.Limit {
 		all = all[:q.Limit]
 		if q.Explain != nil {
@@ -176,47 +146,20 @@ func (a *Artifact) Tables(ctx context.Context, q *Query) ([]uint32, error) {
 	return tables, nil
 }
 
-// valuesOf reads the values of a tag that the selected rows of a block have.
-func (p *plan) valuesOf(ctx context.Context, s *selection, tag int) ([]string, error) {
-	if c := s.column(tag); c != nil && s.count == int(s.series) {
-		return p.allValues(ctx, s, tag, c)
-	}
+// hasValue reports whether one of the selected rows of a block has a value of a tag, one that is not empty in mode Prom.
+func (p *plan) hasValue(ctx context.Context, s *selection, tag int) (bool, error) {
 	d := s.tags[tag] // when a matcher has read it
 	if d == nil {
 		got, err := load(ctx, []blockAt{s.blockAt}, wanted{tags: []int{tag}}, s.bytes)
 		if err != nil {
-			return nil, err
+			return false, err
 		}
-		if d = got[0].tags[tag]; d == nil {
-			return nil, nil
-		}
+		d = got[0].tags[tag]
 	}
-	used := make([]bool, len(d.values))
 	for k := range s.each() {
-		used[d.codes[k]] = true
-	}
-	var values []string // each once, as in the dictionary
-	for code := 1; code < len(used); code++ {
-		if used[code] {
-			values = append(values, d.values[code])
+		if code := d.codes.at(k); code != 0 && (p.q.Mode == Native || d.value(code) != "") {
+			return true, nil
 		}
 	}
-	return values, nil
-}
-
-// allValues reads the values of a tag that a block has: those of its dictionary, since a verifier sees to it that each is used.
-func (p *plan) allValues(ctx context.Context, s *selection, tag int, c *column) ([]string, error) {
-	chunk := s.chunks[tag] // when a matcher has read it
-	if chunk == nil {
-		r := newRows(s.blockAt)
-		if err := loadAll(ctx, []loading{{&r, c, tag}}, s.bytes); err != nil {
-			return nil, err
-		}
-		chunk = r.chunks[tag]
-	}
-	values, err := chunk.values()
-	if err != nil {
-		return nil, s.atChunk(err, c)
-	}
-	return values, nil
+	return false, nil
 }

@@ -47,9 +47,9 @@ func (a *Artifact) Records(ctx context.Context, r Range) iter.Seq2[Record, error
 			for i := range batch {
 				rows := &batch[i]
 				from, to := rows.cut(r)
-				out := rows.decoded(all)
+				out := rows.span(from, to)
 				for k := from; k < to; k++ {
-					rec := Record{ID: ID{rows.First.Table, rows.tsids[k]}, RowCount: rows.counts[k], Labels: room.labels(out, k, k, to-k, Native)}
+					rec := Record{ID: ID{rows.First.Table, rows.tsids[k]}, RowCount: rows.counts[k], Labels: room.labels(out, k-from, to-k, Native)}
 					if !yield(rec, nil) {
 						return
 					}
@@ -76,19 +76,22 @@ func (r *rows) record(k int) Record {
 	rec := Record{ID: ID{r.First.Table, r.tsids[k]}, RowCount: r.counts[k], Labels: make([]Label, 0, len(r.tags))}
 	for i := 2; i < len(r.columns); i++ {
 		c := r.at(i)
-		if d := r.tags[c.tag]; d != nil && d.codes[k] != 0 {
-			rec.Labels = append(rec.Labels, Label{r.part.a.tags[c.tag].Name, d.values[d.codes[k]]})
+		if d := r.tags[c.tag]; d != nil {
+			if code := d.codes.at(k); code != 0 {
+				rec.Labels = append(rec.Labels, Label{r.part.a.tags[c.tag].Name, d.value(code)})
+			}
 		}
 	}
 	return rec
 }
 
-// decoded are tags of which all rows are decoded.
-func (r *rows) decoded(tags []int) []outColumn {
+// span are the tags that were read, of the rows [from, to).
+func (r *rows) span(from, to int) []outColumn {
 	out := make([]outColumn, 0, len(r.tags))
-	for _, tag := range tags {
+	for tag := range r.part.a.tags {
 		if d := r.tags[tag]; d != nil {
-			out = append(out, outColumn{name: r.part.a.tags[tag].Name, d: d})
+			values, codes := d.span(from, to)
+			out = append(out, outColumn{r.part.a.tags[tag].Name, values, codes})
 		}
 	}
 	return out
@@ -301,12 +304,9 @@ func (a *Artifact) lookupCached(b *blockAt, id ID) (r *Record, ok bool, err erro
 		if v, ok = b.cached(c); !ok {
 			return nil, false, nil
 		}
-		d, err := v.(*tagChunk).dict()
-		if err != nil {
-			return nil, true, b.atChunk(err, c)
-		}
-		if code := d.codes[row]; code != 0 {
-			r.Labels = append(r.Labels, Label{a.tags[c.tag].Name, d.values[code]})
+		d := v.(*dict)
+		if code := d.codes.at(row); code != 0 {
+			r.Labels = append(r.Labels, Label{a.tags[c.tag].Name, d.value(code)})
 		}
 	}
 	return r, true, nil
@@ -317,7 +317,7 @@ func (a *Artifact) lookupKept(ctx context.Context, b blockAt, id ID) (*Record, e
 	if r, ok, err := a.lookupCached(&b, id); ok {
 		return r, err
 	}
-	found := rows{blockAt: b, chunks: make(map[int]*tagChunk, len(b.columns))}
+	found := newRows(b)
 	columns := b.stored()
 	list := make([]loading, 0, len(b.columns))
 	list = append(list, loading{&found, &b.columns[0], tagTSID}, loading{&found, &b.columns[1], tagCount})
@@ -341,12 +341,9 @@ func (a *Artifact) lookupKept(ctx context.Context, b blockAt, id ID) (*Record, e
 	}
 	r := &Record{ID: id, RowCount: found.counts[row], Labels: make([]Label, 0, len(columns))}
 	for _, c := range columns {
-		d, err := found.chunks[c.tag].dict() // all of it, for the next one
-		if err != nil {
-			return nil, b.atChunk(err, c)
-		}
-		if code := d.codes[row]; code != 0 {
-			r.Labels = append(r.Labels, Label{a.tags[c.tag].Name, d.values[code]})
+		d := found.tags[c.tag]
+		if code := d.codes.at(row); code != 0 {
+			r.Labels = append(r.Labels, Label{a.tags[c.tag].Name, d.value(code)})
 		}
 	}
 	return r, nil
@@ -357,12 +354,12 @@ func (a *Artifact) lookupKept(ctx context.Context, b blockAt, id ID) (*Record, e
 func (p *part) lookupOnce(ctx context.Context, leaf int, id ID) (*Record, error) {
 	room, _ := lookupRooms.Get().(*lookupRoom)
 	if room == nil || cap(room.stored) > maxLookupRoom || cap(room.decoded) > maxLookupRoom || cap(room.numbers) > maxLookupRoom/8 ||
-		cap(room.dict.values) > maxLookupRoom/16 {
+		cap(room.dict.at) > maxLookupRoom/4 || room.dict.codes.bytes() > maxLookupRoom {
 		room = &lookupRoom{}
 	}
 	defer func() {
 		room.store = nil
-		clear(room.dict.values[:cap(room.dict.values)]) // which hold the text
+		room.dict.text = ""
 		lookupRooms.Put(room)
 	}()
 	found, err := room.block(ctx, p, leaf, id)
@@ -434,8 +431,8 @@ func (p *part) lookupOnce(ctx context.Context, leaf int, id ID) (*Record, error)
 		if err := room.dict.decode(chunk, n, c.nulls); err != nil {
 			return nil, b.atChunk(err, c)
 		}
-		if code := room.dict.codes[row]; code != 0 {
-			r.Labels = append(r.Labels, Label{p.a.tags[c.tag].Name, strings.Clone(room.dict.values[code])})
+		if code := room.dict.codes.at(row); code != 0 {
+			r.Labels = append(r.Labels, Label{p.a.tags[c.tag].Name, strings.Clone(room.dict.value(code))})
 		}
 	}
 	return r, nil

@@ -107,7 +107,7 @@ func (r *Redactor) collect(ctx context.Context) error {
 		},
 		take: func(b blockAt, c *column, d *dict) error {
 			values := r.values[index[c.name]]
-			for _, v := range d.values[1:] {
+			for _, v := range d.values()[1:] {
 				if _, ok := values[v]; ok {
 					continue
 				}

@@ -1,7 +1,6 @@
 package series
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"runtime"
@@ -24,15 +23,15 @@ type rows struct {
 	blockAt
 	tsids  []uint64
 	counts []uint64
-	chunks map[int]*tagChunk // by the index of the tag in the artifact; a tag that the block does not store is not there
-	tags   map[int]*dict     // those of which all rows are decoded
+	tags   map[int]*dict // by the index of the tag in the artifact; a tag that the block does not store is not there
 }
 
 // wanted says which columns of a block are read.
 type wanted struct {
 	tsids, counts bool
 	tags          []int // indexes of tags in the artifact, in order
-	later         []int // tags, in order, that may be read behind that, for which those that matchers have read are kept
+	later         []int // tags, in order, that may be read behind that
+	values        bool  // those of the first of these are wanted, but where the descriptor tells the one that all rows have
 }
 
 // load reads and decodes columns of some blocks of one part, in one plan.
@@ -51,34 +50,11 @@ func load(ctx context.Context, blocks []blockAt, w wanted, bytes *store) ([]rows
 			list = append(list, loading{&out[i], c, c.tag})
 		}
 	}
-	if err := loadAll(ctx, list, bytes); err != nil {
-		return out, err
-	}
-	return out, parallel(len(out), func(i int) error {
-		for tag := range out[i].chunks {
-			if _, err := out[i].dict(tag); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	return out, loadAll(ctx, list, bytes)
 }
 
 func newRows(b blockAt) rows {
-	return rows{blockAt: b, chunks: make(map[int]*tagChunk), tags: make(map[int]*dict)}
-}
-
-// dict decodes all rows of a tag that was read.
-func (r *rows) dict(tag int) (*dict, error) {
-	if d := r.tags[tag]; d != nil {
-		return d, nil
-	}
-	d, err := r.chunks[tag].dict()
-	if err != nil {
-		return nil, r.atChunk(err, r.column(tag))
-	}
-	r.tags[tag] = d
-	return d, nil
+	return rows{blockAt: b, tags: make(map[int]*dict)}
 }
 
 // parallel does n things, as many at a time as there are processors, and returns the error of the first of those that fail.
@@ -146,13 +122,17 @@ func (r *rows) set(tag int, v any) {
 	case tagCount:
 		r.counts = v.([]uint64)
 	default:
-		r.chunks[tag] = v.(*tagChunk)
+		r.tags[tag] = v.(*dict)
 	}
 }
 
-// decode decodes a chunk, and says what it takes in memory.
+// decode decodes a chunk, and says what it takes in memory. It keeps nothing of the stored bytes.
 func (b *blockAt) decode(c *column, stored []byte) (v any, size int64, err error) {
-	p, err := c.payloadRef.decode(stored)
+	room, _ := chunkRooms.Get().(*[]byte)
+	if room == nil {
+		room = new([]byte)
+	}
+	p, err := c.payloadRef.decodeInto(*room, stored)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -160,31 +140,19 @@ func (b *blockAt) decode(c *column, stored []byte) (v any, size int64, err error
 	if f, ok := err.(*fault.Error); ok {
 		err = f.At(int64(c.Offset))
 	}
+	if c.Compression != compressionNone {
+		*room = p[:0]
+	}
+	if cap(*room) <= maxChunkRoom {
+		chunkRooms.Put(room)
+	}
 	return v, size, err
 }
 
-// open is decode, that of a tag up to its compression alone, checked. What is remembered has bytes of its own.
-func (b *blockAt) open(c *column, stored []byte) (v any, size int64, err error) {
-	if c.Encoding != encodingDict {
-		return b.decode(c, stored)
-	}
-	p, err := c.payloadRef.decode(stored)
-	if err != nil {
-		return nil, 0, err
-	}
-	if err := checkDict(p, int(b.series), c.nulls); err != nil {
-		if f, ok := err.(*fault.Error); ok {
-			err = f.At(int64(c.Offset))
-		}
-		return nil, 0, err
-	}
-	if b.part.a.cache != nil && c.Compression == compressionNone {
-		p = bytes.Clone(p)
-	}
-	t := newTagChunk(p, int(b.series), c.nulls)
-	t.cache, t.key = b.part.a.cache, b.key(c)
-	return t, t.size(len(p)), nil
-}
+// chunkRooms is memory for chunks that are decompressed, and not kept: *[]byte. A room that is longer than most chunks is let go.
+var chunkRooms sync.Pool
+
+const maxChunkRoom = 1 << 20
 
 func (b *blockAt) decodeChunk(c *column, p []byte) (any, int64, error) {
 	n := int(b.series)
@@ -193,7 +161,7 @@ func (b *blockAt) decodeChunk(c *column, p []byte) (any, int64, error) {
 		if err != nil {
 			return nil, 0, err
 		}
-		return d, int64(len(p)) + 4*int64(n) + 16*int64(len(d.values)), nil
+		return d, d.size(), nil
 	}
 	numbers, err := decodeDeltas(p, n)
 	if err == nil && c.name == tsidColumn {
@@ -239,7 +207,7 @@ func loadAll(ctx context.Context, list []loading, bytes *store) error {
 	decoded := make([]any, len(missing))
 	if err := parallel(len(missing), func(i int) error {
 		l := missing[i]
-		v, size, err := l.row.open(l.c, bytes.get(ranges[i]))
+		v, size, err := l.row.decode(l.c, bytes.get(ranges[i]))
 		if err != nil {
 			return l.row.located(err, l.c)
 		}

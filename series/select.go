@@ -181,7 +181,7 @@ func (a *Artifact) selectRecords(ctx context.Context, q *Query, labels Mode) ite
 				if q.Explain != nil {
 					q.Explain.Selected++
 				}
-				r := Record{ID: ID{s.First.Table, s.tsids[k]}, RowCount: s.counts[k], Labels: room.labels(s.out, i, k, s.count-i, labels)}
+				r := Record{ID: ID{s.First.Table, s.tsids[k]}, RowCount: s.counts[k], Labels: room.labels(s.out, i, s.count-i, labels)}
 				if !yield(r, nil) {
 					return
 				}
@@ -305,7 +305,7 @@ func (p *plan) needs(s *selection, c *column, w wanted) bool {
 	if !c.known() {
 		return false
 	}
-	if _, ok := slices.BinarySearch(w.tags, c.tag); ok {
+	if _, ok := slices.BinarySearch(w.tags, c.tag); ok || w.values && c.tag == w.later[0] && c.hasStats && c.min != c.max {
 		return true
 	}
 	return slices.ContainsFunc(p.matchers, func(m planned) bool { return m.tag == c.tag && m.decide(c, p.q.Mode) == decideRead })
@@ -496,7 +496,7 @@ func (p *plan) evaluate(ctx context.Context, window []*selection, bytes *store, 
 			if round < len(todo[i]) && (s.alive == nil || !isZero(s.alive)) {
 				m := todo[i][round]
 				c := s.column(m.tag)
-				if s.chunks[m.tag] == nil {
+				if s.tags[m.tag] == nil {
 					m.explain.Bytes += int64(c.Stored)
 					load = append(load, loading{&s.rows, c, m.tag})
 				}
@@ -555,7 +555,13 @@ func (p *plan) evaluate(ctx context.Context, window []*selection, bytes *store, 
 			load = append(load, loading{&s.rows, &s.columns[1], tagCount})
 		}
 		for c := range s.among(w.tags) {
-			if s.chunks[c.tag] == nil {
+			if s.tags[c.tag] == nil {
+				load = append(load, loading{&s.rows, c, c.tag})
+			}
+		}
+		if w.values {
+			all := inside && s.alive == nil
+			if c := s.column(w.later[0]); c != nil && c.hasStats && s.tags[c.tag] == nil && !(all && c.min == c.max) {
 				load = append(load, loading{&s.rows, c, c.tag})
 			}
 		}
@@ -563,22 +569,11 @@ func (p *plan) evaluate(ctx context.Context, window []*selection, bytes *store, 
 	if err := loadAll(ctx, load, bytes); err != nil {
 		return err
 	}
-	if err := parallel(len(window), func(i int) error {
+	return parallel(len(window), func(i int) error {
 		window[i].cutAlive()
-		return window[i].output(w.tags)
-	}); err != nil {
-		return err
-	}
-	for _, s := range window {
-		// Tags that were read for a matcher alone are no label of the record.
-		for tag := range s.tags {
-			_, printed := slices.BinarySearch(w.tags, tag)
-			if _, later := slices.BinarySearch(w.later, tag); !printed && !later {
-				delete(s.tags, tag)
-			}
-		}
-	}
-	return nil
+		window[i].output(w.tags)
+		return nil
+	})
 }
 
 func isZero(words []uint64) bool {
@@ -590,99 +585,35 @@ func isZero(words []uint64) bool {
 	return true
 }
 
-// pickShare is how many rows of a block there are to one that matches when not all of them are decoded.
-const pickShare = 4
-
-// output decodes the tags of records, in their order: of a block in which few rows match, those rows alone.
-func (s *selection) output(tags []int) error {
+// output makes the tags of records, in their order.
+func (s *selection) output(tags []int) {
 	if s.count == 0 {
-		return nil
+		return
 	}
-	var picked []int
-	if s.count*pickShare <= int(s.series) {
-		picked = slices.AppendSeq(make([]int, 0, s.count), s.each())
+	var rows []int
+	if s.alive != nil {
+		rows = slices.AppendSeq(make([]int, 0, s.count), s.each())
 	}
 	for _, tag := range tags {
-		chunk := s.chunks[tag]
-		if chunk == nil {
+		d := s.tags[tag]
+		if d == nil {
 			continue
 		}
 		o := outColumn{name: s.part.a.tags[tag].Name}
-		var err error
-		if picked == nil || s.tags[tag] != nil {
-			o.d, err = s.dict(tag)
+		if rows == nil {
+			o.values, o.codes = d.span(s.from, s.to)
 		} else {
-			o.picked = true
-			if o.d, err = chunk.pick(picked); err != nil {
-				err = s.atChunk(err, s.column(tag))
-			}
-		}
-		if err != nil {
-			return err
+			o.values, o.codes = d.pick(rows)
 		}
 		s.out = append(s.out, o)
 	}
-	return nil
 }
 
-// match takes the rows out that a matcher does not select. It is run once for each value of the dictionary; how often, is
+// match takes the rows out that a matcher does not select. It is run once for each value of the dictionary at most; how often, is
 // returned.
 func (s *selection) match(ctx context.Context, m planned, mode Mode) (ran int64, err error) {
-	c, null := s.chunks[m.tag], m.matchesNull(mode)
-	if (c.nulls == 0 || !null) && c.lacks(m.Matcher) {
-		s.alive = make([]uint64, (c.series+63)/64)
-		return 0, nil
-	}
-	state := c.state.Load()
-	if state.d == nil {
-		s.alive, ran, err = c.match(ctx, state.p, m.Matcher, null, s.alive)
-		if err != nil {
-			err = s.atChunk(err, s.column(m.tag))
-		}
-		return ran, err
-	}
-	return int64(len(state.d.values) - 1), fault.Locate(s.keep(ctx, state.d, m.Matcher, null), s.part.a.name, "", 0)
-}
-
-// keep takes the rows out whose values a matcher does not select.
-func (s *selection) keep(ctx context.Context, d *dict, m *Matcher, null bool) error {
-	hit := make([]bool, len(d.values))
-	hit[0] = null
-	some, spent := null, int64(0)
-	for i, v := range d.values[1:] {
-		if m.matchesWithin(ctx, v) {
-			hit[i+1], some = true, true
-		}
-		if spent += m.cost(v); spent >= costly {
-			spent = 0
-			if err := ctx.Err(); err != nil {
-				return fault.New(nil, "series", "").Because(err)
-			}
-		}
-	}
-	if !some {
-		s.alive = make([]uint64, (len(d.codes)+63)/64)
-		return nil
-	}
-	if s.alive == nil {
-		s.alive = make([]uint64, (len(d.codes)+63)/64)
-		for k, code := range d.codes {
-			if hit[code] {
-				s.alive[k>>6] |= 1 << (k & 63)
-			}
-		}
-		return nil
-	}
-	for w, word := range s.alive {
-		for rest := word; rest != 0; rest &= rest - 1 {
-			bit := bits.TrailingZeros64(rest)
-			if !hit[d.codes[w<<6+bit]] {
-				word &^= 1 << bit
-			}
-		}
-		s.alive[w] = word
-	}
-	return nil
+	s.alive, ran, err = s.tags[m.tag].match(ctx, int(s.series), m.Matcher, m.matchesNull(mode), s.alive)
+	return ran, fault.Locate(err, s.part.a.name, "", 0)
 }
 
 // cutAlive cuts the rows to the range, and counts them.

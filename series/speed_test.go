@@ -162,7 +162,9 @@ func BenchmarkMatcher(b *testing.B) {
 		b.Run(m.String(), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				(&selection{}).keep(context.Background(), d, m, false)
+				if _, _, err := d.match(context.Background(), 8192, m, false, nil); err != nil {
+					b.Fatal(err)
+				}
 			}
 		})
 	}

@@ -296,7 +296,7 @@ func (v *verifier) block(b blockAt) error {
 		where := fmt.Sprintf("%s, column %s", b.part.place(b.leaf, b.block), c.name)
 		v.payload(b.part, where, c.payloadRef, stored)
 		if d, ok := decoded.(*dict); ok {
-			if err := d.lint(c); err != nil {
+			if err := d.lint(c, int(b.series)); err != nil {
 				if err := v.found(b.located(err, c)); err != nil {
 					return err
 				}
@@ -310,21 +310,22 @@ func (v *verifier) block(b blockAt) error {
 }
 
 // lint makes checks 78 and 79.
-func (d *dict) lint(c *column) error {
+func (d *dict) lint(c *column, rows int) error {
 	var most uint32
-	for i, code := range d.codes {
+	for i := range rows {
+		code := d.codes.at(i)
 		if code > most+1 {
 			return corrupt(78, "row %d is the first with code %d, and code %d was not used yet", i, code, most+1).At(int64(c.Offset))
 		}
 		most = max(most, code)
 	}
-	if int(most) != len(d.values)-1 {
-		return corrupt(78, "the dictionary has %d values, the rows use %d", len(d.values)-1, most).At(int64(c.Offset))
+	if int(most) != d.len()-1 {
+		return corrupt(78, "the dictionary has %d values, the rows use %d", d.len()-1, most).At(int64(c.Offset))
 	}
 	if !c.hasStats {
 		return nil
 	}
-	if lo, hi := slices.Min(d.values[1:]), slices.Max(d.values[1:]); lo != c.min || hi != c.max {
+	if lo, hi := slices.Min(d.values()[1:]), slices.Max(d.values()[1:]); lo != c.min || hi != c.max {
 		return corrupt(79, "the values go from %q to %q, the descriptor says %q to %q", short(lo), short(hi), short(c.min), short(c.max)).At(int64(c.Offset))
 	}
 	return nil

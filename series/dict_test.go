@@ -40,8 +40,8 @@ func drawColumn(t *rapid.T) *columnOfTag {
 	return c
 }
 
-// What is found in a chunk that is not decoded is what the rows say.
-func TestMatchUndecoded(t *testing.T) {
+// What a matcher finds in a dictionary is what it says of each row.
+func TestMatchRows(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawColumn(t)
 		n := len(c.values)
@@ -71,28 +71,16 @@ func TestMatchUndecoded(t *testing.T) {
 				want[k>>6] |= 1 << (k & 63)
 			}
 		}
-		chunk := newTagChunk(c.p, n, c.nulls)
-		if chunk.lacks(m) {
-			for k := range n {
-				if c.has[k] && m.Matches(c.values[k]) {
-					t.Fatalf("%s: row %d, %q, matches what lacks a match", m, k, c.values[k])
-				}
-			}
-		}
-		got, _, err := chunk.match(context.Background(), c.p, m, null, slices.Clone(before))
-		if err != nil || !slices.Equal(got, want) {
-			t.Fatalf("%s, undecoded: %x, want %x, %v", m, got, want, err)
-		}
-		d, err := chunk.dict()
+		d, err := decodeDict(c.p, n, c.nulls)
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := &selection{alive: slices.Clone(before)}
-		if err := s.keep(context.Background(), d, m, null); err != nil {
-			t.Fatal(err)
+		got, ran, err := d.match(context.Background(), n, m, null, slices.Clone(before))
+		if err != nil || !slices.Equal(got, want) {
+			t.Fatalf("%s: %x, want %x, %v", m, got, want, err)
 		}
-		if !slices.Equal(s.alive, want) {
-			t.Fatalf("%s, decoded: %x, want %x", m, s.alive, want)
+		if most := int64(d.len() - 1); ran > most {
+			t.Fatalf("%s: ran on %d of %d values", m, ran, most)
 		}
 	})
 }
@@ -106,23 +94,30 @@ func TestPick(t *testing.T) {
 				of = append(of, k)
 			}
 		}
-		chunk := newTagChunk(c.p, len(c.values), c.nulls)
-		for _, decoded := range []bool{false, true} {
-			if decoded {
-				if _, err := chunk.dict(); err != nil {
-					t.Fatal(err)
-				}
-			}
-			d, err := chunk.pick(of)
-			if err != nil || len(d.codes) != len(of) {
-				t.Fatal(err, len(of))
+		d, err := decodeDict(c.p, len(c.values), c.nulls)
+		if err != nil {
+			t.Fatal(err)
+		}
+		same := func(values []string, codes []uint32, of []int) {
+			if len(codes) != len(of) {
+				t.Fatalf("%d codes of %d rows", len(codes), len(of))
 			}
 			for i, k := range of {
-				if has := d.codes[i] != 0; has != c.has[k] || d.values[d.codes[i]] != c.values[k] {
-					t.Fatalf("row %d is %q, %v, want %q, %v", k, d.values[d.codes[i]], has, c.values[k], c.has[k])
+				if has := codes[i] != 0; has != c.has[k] || values[codes[i]] != c.values[k] || has != (d.codes.at(k) != 0) || d.value(d.codes.at(k)) != c.values[k] {
+					t.Fatalf("row %d is %q, %v, want %q, %v", k, values[codes[i]], has, c.values[k], c.has[k])
 				}
 			}
 		}
+		values, codes := d.pick(of)
+		same(values, codes, of)
+		from := rapid.IntRange(0, len(c.values)).Draw(t, "from")
+		to := rapid.IntRange(from, len(c.values)).Draw(t, "to")
+		var span []int
+		for k := from; k < to; k++ {
+			span = append(span, k)
+		}
+		values, codes = d.span(from, to)
+		same(values, codes, span)
 	})
 }
 
@@ -132,19 +127,6 @@ func TestUvarint(t *testing.T) {
 		u, n := wire.Uvarint64(p)
 		if v, k := uvarint(p); k != 0 && (v != u || k != n) || k == 0 && n > 0 && n <= 8 {
 			t.Fatalf("% x: %d, %d, want %d, %d", p, v, k, u, n)
-		}
-		at, want := 0, rapid.IntRange(0, 40).Draw(t, "n")
-		for range want {
-			for at < len(p) && p[at] >= 0x80 {
-				at++
-			}
-			at++
-		}
-		if at > len(p) {
-			at = -1
-		}
-		if got := skipUvarints(p, want); got != at {
-			t.Fatalf("% x: %d numbers take %d, want %d", p, want, got, at)
 		}
 	})
 }

@@ -1,0 +1,185 @@
+package series
+
+import (
+	"cmp"
+	"encoding/binary"
+	"math/bits"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// valueSet collects distinct values. A short one, as most are, stands in its table with its length, so that one look at memory
+// finds it.
+type valueSet struct {
+	table *valueTable
+	short int
+	long  map[string]struct{}
+	held  int64 // what the values take, as Query.Memory counts it
+}
+
+// shortValue is a value of up to shortLength bytes as two numbers, which order values as their bytes do: 8 bytes, 7 more, and the
+// length with one added. Zero stands for none.
+type shortValue struct{ hi, lo uint64 }
+
+const shortLength = 15
+
+// valueTable is a table of hashes with a power of two of slots, of which at most half are taken.
+type valueTable struct{ slots []shortValue }
+
+// keptValues are the slots of the longest table that waits for the next set: 4 MiB.
+const keptValues = 1 << 18
+
+var valueTables sync.Pool // of *valueTable
+
+func newValueSet() *valueSet {
+	t, _ := valueTables.Get().(*valueTable)
+	if t == nil {
+		t = &valueTable{}
+	}
+	t.resize(1 << 8)
+	return &valueSet{table: t}
+}
+
+// release gives the table to the next set.
+func (s *valueSet) release() {
+	if cap(s.table.slots) <= keptValues {
+		valueTables.Put(s.table)
+	}
+	s.table = nil
+}
+
+func (s *valueSet) len() int { return s.short + len(s.long) }
+
+// resize makes an empty table.
+func (t *valueTable) resize(slots int) {
+	if cap(t.slots) < slots {
+		t.slots = make([]shortValue, slots)
+		return
+	}
+	t.slots = t.slots[:slots]
+	clear(t.slots)
+}
+
+// place is where a value is, or where it belongs.
+func (t *valueTable) place(v shortValue) *shortValue {
+	mask := uint64(len(t.slots) - 1)
+	hi, lo := bits.Mul64(v.hi^distinctSeeds[0], v.lo^distinctSeeds[1])
+	for at := (hi ^ lo) & mask; ; at = (at + 1) & mask {
+		if s := &t.slots[at]; *s == v || s.lo == 0 {
+			return s
+		}
+	}
+}
+
+// shortValueAt is the value of n bytes, at most shortLength, at a place in a text.
+func shortValueAt(text string, at, n int) (v shortValue) {
+	if len(text)-at < 16 {
+		var some [16]byte
+		copy(some[:], text[at:at+n])
+		v = shortValue{binary.BigEndian.Uint64(some[:]), binary.BigEndian.Uint64(some[8:])}
+	} else {
+		v = shortValue{bits.ReverseBytes64(leU64(text[at:])), bits.ReverseBytes64(leU64(text[at+8:]))}
+		v.hi &= ^uint64(0) << (64 - 8*min(n, 8))
+		v.lo &= ^uint64(0) << (64 - 8*max(n-8, 0))
+	}
+	v.lo |= uint64(n) + 1
+	return v
+}
+
+// append appends the bytes of the value.
+func (v shortValue) append(dst []byte) []byte {
+	n := int(v.lo&0xff) - 1
+	dst = binary.BigEndian.AppendUint64(dst, v.hi)
+	dst = binary.BigEndian.AppendUint64(dst, v.lo)
+	return dst[:len(dst)-16+n]
+}
+
+// add adds the value of n bytes at a place in a text.
+func (s *valueSet) add(text string, at, n int) {
+	if n > shortLength {
+		if _, ok := s.long[text[at:at+n]]; !ok {
+			if s.long == nil {
+				s.long = make(map[string]struct{})
+			}
+			s.long[strings.Clone(text[at:at+n])] = struct{}{} // the value alone, which does not keep the text of a dictionary
+			s.held += int64(n) + valueSize
+		}
+		return
+	}
+	v := shortValueAt(text, at, n)
+	to := s.table.place(v)
+	if to.lo != 0 {
+		return
+	}
+	*to = v
+	s.held += int64(n) + valueSize
+	if s.short++; 2*s.short > len(s.table.slots) {
+		old := s.table
+		s.table = &valueTable{make([]shortValue, 2*len(old.slots))}
+		for _, v := range old.slots {
+			if v.lo != 0 {
+				*s.table.place(v) = v
+			}
+		}
+	}
+}
+
+// addRows adds the values that the selected rows of a block have, until the set takes more than there may be. Where these are all
+// rows, that is the dictionary, since a verifier sees to it that each entry of it is used.
+func (s *valueSet) addRows(sel *selection, d *dict, most int64) {
+	var used []bool
+	if sel.count < int(sel.series) {
+		used = make([]bool, d.len())
+		for k := range sel.each() {
+			used[d.codes.at(k)] = true
+		}
+	}
+	for i := 1; i < d.len() && s.held <= most; i++ {
+		if used == nil || used[i] {
+			s.add(d.text, int(d.at[i]), int(d.at[i+1]-d.at[i])-entryHead)
+		}
+	}
+}
+
+// valueStretch is the most text that values share which are given: who keeps one of them keeps the stretch.
+const valueStretch = 4 << 10
+
+// sorted are the values.
+func (s *valueSet) sorted() []string {
+	short := make([]shortValue, 0, s.short)
+	for _, v := range s.table.slots {
+		if v.lo != 0 {
+			short = append(short, v)
+		}
+	}
+	slices.SortFunc(short, func(a, b shortValue) int {
+		if a.hi != b.hi {
+			return cmp.Compare(a.hi, b.hi)
+		}
+		return cmp.Compare(a.lo, b.lo)
+	})
+	values := make([]string, 0, s.len())
+	text, from := make([]byte, 0, valueStretch), 0
+	for at := 0; at < len(short); at = from {
+		text = text[:0]
+		for from < len(short) && len(text)+16 <= valueStretch {
+			text = short[from].append(text)
+			from++
+		}
+		all := string(text)
+		for _, v := range short[at:from] {
+			n := int(v.lo&0xff) - 1
+			values = append(values, all[:n])
+			all = all[n:]
+		}
+	}
+	if len(s.long) == 0 {
+		return values
+	}
+	for v := range s.long {
+		values = append(values, v)
+	}
+	slices.SortFunc(values, strings.Compare)
+	return values
+}
