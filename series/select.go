@@ -25,7 +25,7 @@ type Query struct {
 	// Memory bounds what the query holds at a time of columns and of the values that it gives, in bytes, approximately; 0, or
 	// more than that: [Options.MaxDecoded]. Fewer blocks are decoded at once then, and one block that is too large is [fault.Limit].
 	Memory int64
-	// Explain, when set, is filled while the query runs.
+	// Explain, when set, is filled while the query runs. It is to be read when the query has ended.
 	Explain *Explain
 
 	ahead int64 // of queries that run beside others; 0: windowDecoded
@@ -260,16 +260,23 @@ const windowBlocks = 64
 // 35 MB/s.
 const batchBytes = 16 << 20
 
-// batch are windows of blocks of one part of which the bytes are read together. Where requests are cheap, it is one.
+// window are blocks of one part that are evaluated together.
+type window struct {
+	blocks []*selection
+	size   int64 // that is read for them
+	held   int64 // what they take in memory
+}
+
+// batch are windows of one part of which the bytes are read together. Where requests are cheap, it is one.
 type batch struct {
-	windows [][]*selection
+	windows []window
 	size    int64 // that is read
 }
 
 // takesMore reports whether the batch is read with more windows. A query that wants few series may not need them.
 func (b *batch) takesMore(p *plan, obj source.Object) bool {
-	held := min(p.memory, p.ahead) // of the window that is evaluated, and the next one comes to the batch
-	return isFar(obj) && p.q.Limit == 0 && b.size < min(batchBytes, p.ahead/4) && b.size+2*held <= p.memory
+	held := min(p.memory, p.ahead) // of a window: one is given, one is evaluated, and the next one comes to the batch
+	return isFar(obj) && p.q.Limit == 0 && b.size < min(batchBytes, p.ahead/4) && b.size+3*held <= p.memory
 }
 
 // fetch reads what the evaluation of the windows may need, where a request is dear. Of a block that is no longer than what a
@@ -279,7 +286,7 @@ func (b *batch) fetch(ctx context.Context, p *plan, w wanted, bytes *store) erro
 	most := bytes.obj.Cost().Gap
 	var ranges []source.Range
 	for _, window := range b.windows {
-		for _, s := range window {
+		for _, s := range window.blocks {
 			if int64(s.end()-s.columns[0].Offset) > most {
 				continue // its columns are read as they are needed
 			}
@@ -311,9 +318,69 @@ func (p *plan) needs(s *selection, c *column, w wanted) bool {
 	return slices.ContainsFunc(p.matchers, func(m planned) bool { return m.tag == c.tag && m.decide(c, p.q.Mode) == decideRead })
 }
 
-// selections gives the blocks that have rows which match, with the wanted columns of them.
+// selections gives the blocks that have rows which match, with the wanted columns of them. A query that runs alone and gives all
+// that it finds evaluates a window while the one before it is given, as long as both have room.
 func (p *plan) selections(ctx context.Context, w wanted) iter.Seq2[*selection, error] {
+	evaluated := func(ctx context.Context) iter.Seq2[[]*selection, error] { return p.evaluated(ctx, w) }
+	later := len(w.later) > 0 && !w.values // reads of what is given
+	windows := evaluated(ctx)
+	if p.q.Limit == 0 && p.q.ahead == 0 && !later {
+		windows = oneAhead(ctx, evaluated)
+	}
 	return func(yield func(*selection, error) bool) {
+		for blocks, err := range windows {
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			for i, s := range blocks {
+				blocks[i] = nil // what is decoded of it goes when it was given
+				if s.count > 0 && !yield(s, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// oneAhead gives what a sequence gives, whose next element is made while one is used. When an element comes, those before it are
+// not used any more. The sequence has ended when oneAhead has.
+func oneAhead[T any](ctx context.Context, of func(context.Context) iter.Seq2[T, error]) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		type element struct {
+			v   T
+			err error
+		}
+		ctx, cancel := context.WithCancel(ctx)
+		made, quit := make(chan element), make(chan struct{})
+		go func() {
+			defer close(made)
+			for v, err := range of(ctx) {
+				select {
+				case made <- element{v, err}:
+				case <-quit:
+					return
+				}
+			}
+		}()
+		defer func() {
+			close(quit)
+			cancel()
+			for range made {
+			}
+		}()
+		for e := range made {
+			if !yield(e.v, e.err) {
+				return
+			}
+		}
+	}
+}
+
+// evaluated gives windows of blocks, each with the rows that match and the wanted columns of them. One without blocks says that
+// those before it must be used no more before the next one is evaluated, since there is not room for both.
+func (p *plan) evaluated(ctx context.Context, w wanted) iter.Seq2[[]*selection, error] {
+	return func(yield func([]*selection, error) bool) {
 		if p.nothing {
 			return
 		}
@@ -321,12 +388,16 @@ func (p *plan) selections(ctx context.Context, w wanted) iter.Seq2[*selection, e
 		if e == nil {
 			e = &Explain{}
 		}
-		var window []*selection
-		var size, held int64
+		var now window
 		var reads batch
 		var bytes *store
-		evaluate := func(ctx context.Context, done []*selection) bool {
-			err := p.evaluate(ctx, done, bytes, w)
+		given := int64(0) // what the last window holds
+		evaluate := func(ctx context.Context, of window) bool {
+			if given+of.held > p.memory && !yield(nil, nil) {
+				return false
+			}
+			given = of.held
+			err := p.evaluate(ctx, of.blocks, bytes, w)
 			if err == nil && ctx.Err() != nil { // what is remembered is read without a look at it
 				err = fault.New(nil, "series", "").In(p.a.name).Because(ctx.Err())
 			}
@@ -334,18 +405,20 @@ func (p *plan) selections(ctx context.Context, w wanted) iter.Seq2[*selection, e
 				yield(nil, err)
 				return false
 			}
-			for _, s := range done {
-				if s.bytes = bytes; s.count > 0 && !yield(s, nil) {
-					return false
-				}
+			for _, s := range of.blocks {
+				s.bytes = bytes
 			}
-			bytes.drop(int64(done[len(done)-1].columns[0].Offset)) // now that nobody reads more of these blocks
+			done := int64(of.blocks[len(of.blocks)-1].columns[0].Offset)
+			if !yield(of.blocks, nil) {
+				return false
+			}
+			bytes.drop(done) // now that nobody reads more of these blocks
 			return true
 		}
 		endWindow := func() {
-			if len(window) > 0 {
-				reads.windows, reads.size = append(reads.windows, window), reads.size+size
-				window, size, held = nil, 0, 0
+			if len(now.blocks) > 0 {
+				reads.windows, reads.size = append(reads.windows, now), reads.size+now.size
+				now = window{}
 			}
 		}
 		flush := func() bool {
@@ -355,7 +428,7 @@ func (p *plan) selections(ctx context.Context, w wanted) iter.Seq2[*selection, e
 			}
 			now := reads
 			reads = batch{}
-			last := now.windows[len(now.windows)-1]
+			last := now.windows[len(now.windows)-1].blocks
 			part := last[0].part
 			if bytes == nil || bytes.obj != part.obj {
 				bytes = newStore(part)
@@ -373,7 +446,7 @@ func (p *plan) selections(ctx context.Context, w wanted) iter.Seq2[*selection, e
 				}
 			}
 			for i, window := range now.windows {
-				now.windows[i] = nil // what is decoded of it goes when it was given
+				now.windows[i].blocks = nil // what is decoded of it goes when it was given
 				if !evaluate(ctx, window) {
 					return false
 				}
@@ -381,7 +454,7 @@ func (p *plan) selections(ctx context.Context, w wanted) iter.Seq2[*selection, e
 			return true
 		}
 		in := p.ranges
-		var last *selection
+		var last *part
 		for b, err := range p.a.blocks(ctx, p.ranges) {
 			if err != nil {
 				if flush() {
@@ -410,22 +483,23 @@ func (p *plan) selections(ctx context.Context, w wanted) iter.Seq2[*selection, e
 				}
 				return
 			}
-			if last != nil && last.part != b.part && !flush() {
+			if last != nil && last != b.part && !flush() {
 				return
 			}
-			last = s
-			if full := len(window) == windowBlocks || size > windowBytes || held+holds > min(p.memory, p.ahead); full && len(window) > 0 {
+			last = b.part
+			n := len(now.blocks)
+			if full := n == windowBlocks || now.size > windowBytes || now.held+holds > min(p.memory, p.ahead); full && n > 0 {
 				if endWindow(); !reads.takesMore(p, b.part.obj) && !flush() {
 					return
 				}
 			}
 			before := uint64(0)
-			if n := len(window); n > 0 {
-				before = window[n-1].end()
+			if n := len(now.blocks); n > 0 {
+				before = now.blocks[n-1].end()
 			}
-			window = append(window, s)
-			held += holds
-			size += b.reads(before)
+			now.blocks = append(now.blocks, s)
+			now.held += holds
+			now.size += b.reads(before)
 		}
 		flush()
 	}
