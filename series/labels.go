@@ -106,7 +106,7 @@ func (a *Artifact) LabelValues(ctx context.Context, name string, q *Query) ([]st
 			continue
 		}
 		if s.count == int(s.series) && c.min == c.max { // the descriptor tells
-			found.add(c.min, 0, len(c.min))
+			found.add(c.min)
 		} else {
 			found.addRows(s, s.tags[tag], p.memory)
 		}

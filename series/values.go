@@ -64,8 +64,7 @@ func (t *valueTable) resize(slots int) {
 // place is where a value is, or where it belongs.
 func (t *valueTable) place(v shortValue) *shortValue {
 	mask := uint64(len(t.slots) - 1)
-	hi, lo := bits.Mul64(v.hi^distinctSeeds[0], v.lo^distinctSeeds[1])
-	for at := (hi ^ lo) & mask; ; at = (at + 1) & mask {
+	for at := v.hash() & mask; ; at = (at + 1) & mask {
 		if s := &t.slots[at]; *s == v || s.lo == 0 {
 			return s
 		}
@@ -87,33 +86,48 @@ func shortValueAt(text string, at, n int) (v shortValue) {
 	return v
 }
 
+func (v shortValue) len() int { return int(v.lo&0xff) - 1 }
+
+func (v shortValue) hash() uint64 {
+	hi, lo := bits.Mul64(v.hi^distinctSeeds[0], v.lo^distinctSeeds[1])
+	return hi ^ lo
+}
+
 // append appends the bytes of the value.
 func (v shortValue) append(dst []byte) []byte {
-	n := int(v.lo&0xff) - 1
+	n := v.len()
 	dst = binary.BigEndian.AppendUint64(dst, v.hi)
 	dst = binary.BigEndian.AppendUint64(dst, v.lo)
 	return dst[:len(dst)-16+n]
 }
 
-// add adds the value of n bytes at a place in a text.
-func (s *valueSet) add(text string, at, n int) {
-	if n > shortLength {
-		if _, ok := s.long[text[at:at+n]]; !ok {
-			if s.long == nil {
-				s.long = make(map[string]struct{})
-			}
-			s.long[strings.Clone(text[at:at+n])] = struct{}{} // the value alone, which does not keep the text of a dictionary
-			s.held += int64(n) + valueSize
-		}
+// add adds a value.
+func (s *valueSet) add(v string) {
+	if len(v) > shortLength {
+		s.addLong(v)
+	} else {
+		s.addShort(shortValueAt(v, 0, len(v)))
+	}
+}
+
+func (s *valueSet) addLong(v string) {
+	if _, ok := s.long[v]; ok {
 		return
 	}
-	v := shortValueAt(text, at, n)
+	if s.long == nil {
+		s.long = make(map[string]struct{})
+	}
+	s.long[strings.Clone(v)] = struct{}{} // the value alone, which does not keep the text of a dictionary
+	s.held += int64(len(v)) + valueSize
+}
+
+func (s *valueSet) addShort(v shortValue) {
 	to := s.table.place(v)
 	if to.lo != 0 {
 		return
 	}
 	*to = v
-	s.held += int64(n) + valueSize
+	s.held += int64(v.len()) + valueSize
 	if s.short++; 2*s.short > len(s.table.slots) {
 		old := s.table
 		s.table = &valueTable{make([]shortValue, 2*len(old.slots))}
@@ -135,11 +149,38 @@ func (s *valueSet) addRows(sel *selection, d *dict, most int64) {
 			used[d.codes.at(k)] = true
 		}
 	}
-	for i := 1; i < d.len() && s.held <= most; i++ {
-		if used == nil || used[i] {
-			s.add(d.text, int(d.at[i]), int(d.at[i+1]-d.at[i])-entryHead)
+	for i := 1; i < d.len() && s.held <= most; {
+		i = s.addSome(d, used, i)
+	}
+}
+
+// addSome adds some entries of a dictionary from one on, and returns the one behind them. Most are there already, and of many the
+// table lies in no cache: it is looked at for all of them, which waits for memory once, before what is found is compared.
+func (s *valueSet) addSome(d *dict, used []bool, from int) (next int) {
+	const some = 64
+	var values, found [some]shortValue
+	t := s.table
+	mask := uint64(len(t.slots) - 1)
+	n, i := 0, from
+	for ; i < d.len() && n < some; i++ {
+		if used != nil && !used[i] {
+			continue
+		}
+		at, size := int(d.at[i]), int(d.at[i+1]-d.at[i])-entryHead
+		if size > shortLength {
+			s.addLong(d.text[at : at+size])
+			continue
+		}
+		values[n] = shortValueAt(d.text, at, size)
+		found[n] = t.slots[values[n].hash()&mask]
+		n++
+	}
+	for k, v := range values[:n] {
+		if found[k] != v {
+			s.addShort(v)
 		}
 	}
+	return i
 }
 
 // valueStretch is the most text that values share which are given: who keeps one of them keeps the stretch.
@@ -169,7 +210,7 @@ func (s *valueSet) sorted() []string {
 		}
 		all := string(text)
 		for _, v := range short[at:from] {
-			n := int(v.lo&0xff) - 1
+			n := v.len()
 			values = append(values, all[:n])
 			all = all[n:]
 		}

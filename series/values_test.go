@@ -1,0 +1,129 @@
+package series
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// Queries that run beside one another, whose chunks go through the same memory, give what one alone does with all in the cache.
+func TestQueriesSideBySide(t *testing.T) {
+	m, records := many(6000)
+	for _, zstd := range []bool{false, true} {
+		files := build(t, m, records, &WriteOptions{Zstd: zstd, BlockSeries: 500})
+		kept, cold := files.open(t, nil), files.open(t, &Options{CacheBytes: -1})
+		var queries []*Query
+		for _, text := range []string{".*77.*", "host-0001.*", "host-00.*", ".*"} {
+			pattern, err := NewMatcher(Regexp, "instance", text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			queries = append(queries, &Query{Matchers: []*Matcher{pattern}})
+		}
+		type answer struct {
+			records []Record
+			values  []string
+			rows    uint64
+		}
+		ask := func(a *Artifact, q *Query) (got answer, err error) {
+			for r, err := range a.Select(context.Background(), q) {
+				if err != nil {
+					return got, err
+				}
+				got.records = append(got.records, r)
+			}
+			if got.values, err = a.LabelValues(context.Background(), "instance", q); err != nil {
+				return got, err
+			}
+			got.rows, err = a.SumRows(context.Background(), q)
+			return got, err
+		}
+		err := parallel(4*len(queries), func(i int) error {
+			q := queries[i%len(queries)]
+			got, err := ask(cold, q)
+			if err != nil {
+				return err
+			}
+			want, err := ask(kept, q)
+			if err == nil && !reflect.DeepEqual(got, want) {
+				err = fmt.Errorf("%s: %d series and %d values, not those %d and %d", q.Matchers[0], len(got.records), len(got.values), len(want.records), len(want.values))
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A set of values is what a map and sorting make of them: short and long ones, with zeros, that begin with one another, by
+// themselves and out of dictionaries of which some entries are used.
+func TestValueSet(t *testing.T) {
+	for seed := range uint64(40) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		set, want := newValueSet(), make(map[string]bool)
+		draw := func() string {
+			v := strings.Repeat("host-\x00", 4)[:r.IntN(20)]
+			for len(v) < 30 && r.IntN(3) > 0 {
+				v += []string{"\x00", "\x01", "a", "b", "\x7f", "ü"}[r.IntN(6)]
+			}
+			return v
+		}
+		for range 1 + r.IntN(300) {
+			v := draw()
+			set.add(v)
+			want[v] = true
+		}
+		for range 10 {
+			entries := make(map[string]bool)
+			for range 1 + r.IntN(300) {
+				entries[draw()] = true
+			}
+			values := slices.Sorted(maps.Keys(entries))
+			n := 64 * (1 + r.IntN(10))
+			codes := make([]uint32, n)
+			nulls := uint32(0)
+			for k := range codes {
+				if codes[k] = uint32(r.IntN(len(values) + 1)); codes[k] == 0 {
+					nulls++
+				}
+			}
+			d, err := decodeDict(appendDict(nil, values, codes), n, nulls)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := &selection{rows: rows{blockAt: blockAt{block: &block{series: uint32(n)}}}, to: n, count: n}
+			if r.IntN(2) == 0 {
+				s.alive, s.count = make([]uint64, n/64), 0
+				for k := range codes {
+					if r.IntN(3) == 0 {
+						s.alive[k>>6] |= 1 << (k & 63)
+						s.count++
+						if codes[k] > 0 {
+							want[values[codes[k]-1]] = true
+						}
+					}
+				}
+			} else {
+				maps.Copy(want, entries)
+			}
+			set.addRows(s, d, 1<<40)
+		}
+		held := int64(0)
+		for v := range want {
+			held += int64(len(v)) + valueSize
+		}
+		if set.len() != len(want) || set.held != held {
+			t.Fatalf("seed %d: %d values of %d bytes, not %d of %d", seed, set.len(), set.held, len(want), held)
+		}
+		if got := set.sorted(); !slices.Equal(got, slices.Sorted(maps.Keys(want))) {
+			t.Fatalf("seed %d: %q", seed, got)
+		}
+		set.release()
+	}
+}
