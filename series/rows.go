@@ -128,11 +128,12 @@ func (r *rows) set(tag int, v any) {
 
 // decode decodes a chunk, and says what it takes in memory. It keeps nothing of the stored bytes.
 func (b *blockAt) decode(c *column, stored []byte) (v any, size int64, err error) {
-	room, _ := chunkRooms.Get().(*[]byte)
-	if room == nil {
-		room = new([]byte)
+	var room []byte
+	select {
+	case room = <-chunkRooms:
+	default:
 	}
-	p, err := c.payloadRef.decodeInto(*room, stored)
+	p, err := c.payloadRef.decodeInto(room, stored)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -140,17 +141,21 @@ func (b *blockAt) decode(c *column, stored []byte) (v any, size int64, err error
 	if f, ok := err.(*fault.Error); ok {
 		err = f.At(int64(c.Offset))
 	}
-	if c.Compression != compressionNone {
-		*room = p[:0]
+	if c.Compression != compressionNone && cap(p) > cap(room) {
+		room = p
 	}
-	if cap(*room) <= maxChunkRoom {
-		chunkRooms.Put(room)
+	if cap(room) > 0 && cap(room) <= maxChunkRoom {
+		select {
+		case chunkRooms <- room:
+		default:
+		}
 	}
 	return v, size, err
 }
 
-// chunkRooms is memory for chunks that are decompressed, and not kept: *[]byte. A room that is longer than most chunks is let go.
-var chunkRooms sync.Pool
+// chunkRooms is memory for chunks that are decompressed, and not kept: as much as is used at a time. A sync.Pool would forget it
+// whenever memory is collected, which is often while a query decodes.
+var chunkRooms = make(chan []byte, runtime.NumCPU())
 
 const maxChunkRoom = 1 << 20
 
