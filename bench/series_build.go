@@ -9,6 +9,7 @@ import (
 	"runtime"
 
 	"github.com/spilehq/spile/adapters/seriesparquet"
+	"github.com/spilehq/spile/series"
 )
 
 // seriesInputs are the sets that are built, with their files.
@@ -91,8 +92,8 @@ func coresText(n int) string {
 func (s *seriesSet) building(zstd bool) job {
 	j := job{section: "series-build", name: "no compression", rounds: 3, ours: contender{
 		name:   "Spile",
-		run:    func() error { return s.build(&nowhere{}, zstd) },
-		answer: func() (any, error) { return len(s.rows), s.build(&nowhere{}, zstd) },
+		run:    func() error { return s.build(&nowhere{}, &series.WriteOptions{Zstd: zstd}) },
+		answer: func() (any, error) { return len(s.rows), s.build(&nowhere{}, &series.WriteOptions{Zstd: zstd}) },
 	}}
 	if !zstd {
 		return j
@@ -109,7 +110,7 @@ func (s *seriesSet) building(zstd bool) job {
 func (s *seriesSet) sizes(f *seriesFiles) ([]row, error) {
 	n := float64(len(s.rows))
 	of := make(map[string]float64)
-	for _, path := range []string{f.artifact, f.plain, f.parquet, f.index} {
+	for _, path := range []string{f.artifact, f.plain, f.lookups, f.parquet, f.index} {
 		size, err := sizeOf(path)
 		if err != nil {
 			return nil, err
@@ -117,7 +118,10 @@ func (s *seriesSet) sizes(f *seriesFiles) ([]row, error) {
 		of[path] = float64(size) / n
 	}
 	var rows []row
-	for _, form := range []struct{ name, folder string }{{"zstd", f.artifact}, {"no compression", f.plain}} {
+	for _, form := range []struct{ name, folder string }{
+		{"zstd", f.artifact}, {"no compression", f.plain},
+		{"no compression, " + forLookupsText, f.lookups},
+	} {
 		for _, peer := range []struct{ name, path string }{{"Parquet, zstd", f.parquet}, {"index of Prometheus", f.index}} {
 			r := row{
 				Section: "series-build", Job: fmt.Sprintf("size of %s series of %s, %s", count(n), s.name, form.name),

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -20,7 +19,13 @@ type seriesFiles struct {
 	plain    string // folder, without compression
 	parquet  string
 	index    string // of a block of Prometheus
+	lookups  string // folder, without compression and with what the guide recommends for lookups
 }
+
+// forLookups is what the guide of series recommends for an artifact in which single series are looked up.
+var forLookups = series.WriteOptions{BlockSeries: 512, PageBytes: 8 << 10}
+
+const forLookupsText = "blocks of 512, pages of 8 KiB"
 
 // files writes the files of a set below dir.
 func (s *seriesSet) files(dir string) (*seriesFiles, error) {
@@ -33,11 +38,15 @@ func (s *seriesSet) files(dir string) (*seriesFiles, error) {
 	f := &seriesFiles{parquet: filepath.Join(dir, "series.parquet"), index: filepath.Join(dir, "index")}
 	for _, a := range []struct {
 		folder *string
-		zstd   bool
-	}{{&f.artifact, true}, {&f.plain, false}} {
-		target := series.NewFolderTarget(filepath.Join(dir, fmt.Sprintf("zstd-%t", a.zstd)), 1<<32, series.UUID{})
+		name   string
+		o      series.WriteOptions
+	}{
+		{&f.artifact, "zstd-true", series.WriteOptions{Zstd: true}}, {&f.plain, "zstd-false", series.WriteOptions{}},
+		{&f.lookups, "lookups", forLookups},
+	} {
+		target := series.NewFolderTarget(filepath.Join(dir, a.name), 1<<32, series.UUID{})
 		*a.folder = target.Dir()
-		if err := s.build(target, a.zstd); err != nil {
+		if err := s.build(target, &a.o); err != nil {
 			return nil, err
 		}
 	}
@@ -48,8 +57,8 @@ func (s *seriesSet) files(dir string) (*seriesFiles, error) {
 }
 
 // build writes an artifact.
-func (s *seriesSet) build(target series.Target, zstd bool) error {
-	w, err := series.NewWriter(context.Background(), target, s.meta(), &series.WriteOptions{Zstd: zstd})
+func (s *seriesSet) build(target series.Target, o *series.WriteOptions) error {
+	w, err := series.NewWriter(context.Background(), target, s.meta(), o)
 	if err != nil {
 		return err
 	}

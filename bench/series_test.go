@@ -43,7 +43,7 @@ func TestSeriesJobs(t *testing.T) {
 	_, err = s.seriesInputs(3000, func(set *seriesSet, files *seriesFiles) ([]row, error) {
 		runOnce(t, []job{set.building(false), set.building(true)})
 		rows, err := set.sizes(files)
-		if err != nil || len(rows) != 4 {
+		if err != nil || len(rows) != 6 {
 			t.Errorf("%d rows of sizes, %v", len(rows), err)
 		}
 		if err := set.queries(files, program, func(jobs []job) error { runOnce(t, jobs); return nil }); err != nil {
