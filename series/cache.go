@@ -59,18 +59,6 @@ func (c *cache) get(key cacheKey) (any, bool) {
 	return e.Value.(*cached).value, true
 }
 
-// resize notes that a value takes another size than it was put with.
-func (c *cache) resize(key cacheKey, size int64) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if e, ok := c.items[key]; ok {
-		v := e.Value.(*cached)
-		c.bytes += size - v.size
-		v.size = size
-		c.shrink()
-	}
-}
-
 // put remembers a value of a size in bytes, unless it is more than a quarter of all.
 func (c *cache) put(key cacheKey, value any, size int64) {
 	if size > c.max/4 {
