@@ -45,7 +45,7 @@ func Example() {
 	fmt.Printf("%+v\n", meter.Receipt())
 	// Output:
 	// payload, head
-	// {Size:23 Requests:1 Bytes:15 CacheHits:0}
+	// {Size:23 Requests:1 Bytes:15 CacheHits:0 Sent:0}
 }
 
 // A file that is replaced while it is open is found out by the next read.
@@ -123,7 +123,7 @@ func ExampleMeter() {
 	// Output:
 	// <nil>
 	// source: text: budget of 12 bytes: 8 used, the read adds 8
-	// {Size:23 Requests:1 Bytes:8 CacheHits:0}
+	// {Size:23 Requests:1 Bytes:8 CacheHits:0 Sent:0}
 }
 
 // The cost decides what is read together.
@@ -240,7 +240,20 @@ func ExampleMeter_Charge() {
 	fmt.Printf("%+v\n", meter.Receipt())
 	// Output:
 	// source: budget of 2 requests: 2 used, the read adds 1
-	// {Size:1000 Requests:2 Bytes:120 CacheHits:1}
+	// {Size:1000 Requests:2 Bytes:120 CacheHits:1 Sent:0}
+}
+
+// What is written is counted as well, and no budget refuses it.
+func ExampleMeter_Count() {
+	meter := source.Meter{MaxRequests: 2}
+	for range 3 {
+		meter.Count(source.Receipt{Requests: 1, Sent: 1000})
+	}
+	fmt.Printf("%+v\n", meter.Receipt())
+	fmt.Println(meter.Charge(1, 10))
+	// Output:
+	// {Size:0 Requests:3 Bytes:0 CacheHits:0 Sent:3000}
+	// source: budget of 2 requests: 3 used, the read adds 1
 }
 
 // Reads in a row are asked for before they are wanted. UpTo says where nothing more will be wanted.

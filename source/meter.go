@@ -9,10 +9,11 @@ import (
 
 // Receipt is what was asked of the objects of a [Meter].
 type Receipt struct {
-	Size      int64 `json:"size"`       // bytes of all objects together
-	Requests  int64 `json:"requests"`   // reads asked of the source, failed ones too; opening a file is none
-	Bytes     int64 `json:"bytes"`      // bytes asked for by those reads; over a network, bytes that came
-	CacheHits int64 `json:"cache_hits"` // reads that a cache answered, which are no requests
+	Size      int64 `json:"size"`           // bytes of all objects together
+	Requests  int64 `json:"requests"`       // asked of the source, failed ones too: reads, over a network all requests; opening a file is none
+	Bytes     int64 `json:"bytes"`          // bytes asked for by those reads; over a network, bytes that came
+	CacheHits int64 `json:"cache_hits"`     // reads that a cache answered, which are no requests
+	Sent      int64 `json:"sent,omitempty"` // bytes that were sent to be written, those of retries too
 }
 
 // Meter counts the reads of the objects it wraps, and holds them to a budget: a read that would pass it is
@@ -65,6 +66,17 @@ func (m *Meter) Charge(requests, bytes int64) error {
 	m.used.Requests += requests
 	m.used.Bytes += bytes
 	return nil
+}
+
+// Count adds to what was counted, without regard to the budget: for requests that are not refused, since they are no reads.
+func (m *Meter) Count(r Receipt) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.used.Size += r.Size
+	m.used.Requests += r.Requests
+	m.used.Bytes += r.Bytes
+	m.used.CacheHits += r.CacheHits
+	m.used.Sent += r.Sent
 }
 
 // Correct adds to the bytes that were counted, or takes from them when more were charged than came.

@@ -34,6 +34,8 @@ type Options struct {
 	Anonymous bool
 	// Transport sends the requests to the store, but not those for credentials. By default it is one of the Store's own.
 	Transport http.RoundTripper
+	// Requests limits and counts the requests of lists and writers. Those of reads are the matter of who opens the object.
+	Requests remote.Requests
 }
 
 // Store is a set of credentials and an account.
@@ -72,9 +74,10 @@ func New(_ context.Context, o *Options) (*Store, error) {
 		transport = s.own
 	}
 	s.once = azcore.ClientOptions{Transport: &store.Recorder{Base: transport}, Retry: policy.RetryOptions{MaxRetries: -1}}
-	s.again = s.once
-	// Pauses from 0.2 s to some 3 s.
-	s.again.Retry = policy.RetryOptions{MaxRetries: 5, RetryDelay: 200 * time.Millisecond, MaxRetryDelay: 10 * time.Second}
+	s.again = azcore.ClientOptions{Transport: &store.Recorder{Base: store.Limit(transport, &o.Requests)}, Retry: s.once.Retry}
+	if more := store.Tries(&o.Requests) - 1; more > 0 { // pauses from 0.2 s on, of some 3 s behind the fifth try
+		s.again.Retry = policy.RetryOptions{MaxRetries: int32(more), RetryDelay: 200 * time.Millisecond, MaxRetryDelay: 10 * time.Second}
+	}
 	if err := s.findHome(o); err != nil {
 		return nil, err
 	}
@@ -284,10 +287,16 @@ func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[remote.Entry,
 			return
 		}
 		pages := at.account.again.NewContainerClient(at.box).NewListBlobsFlatPager(&container.ListBlobsFlatOptions{Prefix: &at.key})
+		asked, stop := store.Budgeted(ctx)
+		defer stop(nil)
 		var circle store.Circle
 		circle.Closed("")
 		for pages.More() {
-			page, err := pages.NextPage(ctx)
+			page, err := pages.NextPage(asked)
+			if cause := context.Cause(asked); errors.Is(cause, fault.Limit) {
+				yield(remote.Entry{}, fault.Locate(cause, prefix, "", 0))
+				return
+			}
 			if err != nil {
 				yield(remote.Entry{}, at.failed("list", err))
 				return

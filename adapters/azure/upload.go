@@ -9,6 +9,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
@@ -51,6 +52,7 @@ type upload struct {
 	client    *blockblob.Client
 	condition *blob.AccessConditions // of the request that makes the blob
 	nonce     [12]byte               // tells the blocks from those of other writers
+	sum       atomic.Int64           // bytes of the blocks
 	made      *azcore.ETag           // of what Put or Complete has made
 }
 
@@ -111,6 +113,7 @@ func (u *upload) Part(ctx context.Context, p remote.Part) error {
 	if err != nil {
 		return u.failed("send a part", err)
 	}
+	u.sum.Add(int64(len(p.Bytes)))
 	return nil
 }
 
@@ -136,10 +139,11 @@ func (u *upload) CopyPart(ctx context.Context, p remote.CopiedPart) error {
 		bearer := "Bearer " + token.Token
 		o.CopySourceAuthorization = &bearer
 	}
-	_, err = u.client.StageBlockFromURL(ctx, u.block(p.Number), address, o)
+	_, err = u.client.StageBlockFromURL(store.Working(ctx, p.Len), u.block(p.Number), address, o)
 	var r *azcore.ResponseError
 	switch {
 	case err == nil:
+		u.sum.Add(p.Len)
 		return nil
 	case errors.As(err, &r) && r.StatusCode == 412:
 		return fault.New(fault.Changed, pkg, "is no longer the version that was opened, %s", p.Version).In(p.From)
@@ -155,7 +159,7 @@ func (u *upload) Complete(ctx context.Context, parts int) error {
 	for i := range blocks {
 		blocks[i] = u.block(i)
 	}
-	ctx, rec := store.Keep(ctx)
+	ctx, rec := store.Keep(store.Working(ctx, u.sum.Load()))
 	resp, err := u.client.CommitBlockList(ctx, blocks, &blockblob.CommitBlockListOptions{AccessConditions: u.condition})
 	if err != nil && rec.Lost {
 		// As above. Nobody else has blocks of these names.

@@ -42,7 +42,7 @@ func (g *getter) Get(ctx context.Context, r remote.Request) (*remote.Response, e
 	}
 	// Without this the store unpacks an object that is stored compressed, and takes no notice of the range.
 	req.Header.Set("Accept-Encoding", "gzip")
-	resp, err := g.store.client.Do(req)
+	resp, err := g.store.reads.Do(req)
 	if err != nil {
 		return nil, store.Cause(pkg, g.url, err)
 	}

@@ -28,10 +28,10 @@ type answer struct {
 	lost    bool // the same request was sent before, and got no answer
 }
 
-// A request that failed in passing is sent again, six times in all, after pauses from 0.2 s to some 3 s.
+// A request that failed in passing is sent again, after pauses that double from pauseFirst to some 3 s.
 const (
-	tries      = 6
-	pauseFirst = 200 * time.Millisecond
+	pauseFirst   = 200 * time.Millisecond
+	pauseDoubles = 4
 )
 
 // answerMost bounds the answers that are read whole: a page of a list has up to 1,000 names of up to 1,024 bytes.
@@ -42,7 +42,7 @@ func passing(status int) bool { return status == 408 || status == 429 || status 
 
 // pause waits before the next try, for as long as the store asks if that is longer, within reason.
 func pause(ctx context.Context, try int, asked time.Duration) error {
-	most := pauseFirst << try
+	most := pauseFirst << min(try, pauseDoubles)
 	timer := time.NewTimer(max(most/2+time.Duration(rand.Int64N(int64(most/2))), min(asked, 30*time.Second)))
 	defer timer.Stop()
 	select {
@@ -101,7 +101,7 @@ func (s *Store) try(ctx context.Context, name, doing string, r request) (answer,
 		} else {
 			err = store.Refused(pkg, name, doing, a.status, a.message)
 		}
-		if try+1 == tries {
+		if try+1 >= s.tries {
 			return a, err
 		}
 		if stopped := pause(ctx, try, asked); stopped != nil {

@@ -33,12 +33,16 @@ type Options struct {
 	UserProject string
 	// Transport sends the requests to the store, but not those for credentials. By default it is one of the Store's own.
 	Transport http.RoundTripper
+	// Requests limits and counts the requests of lists and writers. Those of reads are the matter of who opens the object.
+	Requests remote.Requests
 }
 
 // Store is a set of credentials and an endpoint.
 type Store struct {
-	base    string // the endpoint, without a slash at the end
-	client  *http.Client
+	base    string       // the endpoint, without a slash at the end
+	reads   *http.Client // for reads of objects, which are limited and counted elsewhere
+	client  *http.Client // for everything else
+	tries   int
 	project string
 	open    bool // no credentials
 	own     *http.Transport
@@ -49,7 +53,7 @@ func New(ctx context.Context, o *Options) (*Store, error) {
 	if o == nil {
 		o = &Options{}
 	}
-	s := &Store{base: "https://" + googleHost, project: o.UserProject}
+	s := &Store{base: "https://" + googleHost, project: o.UserProject, tries: store.Tries(&o.Requests)}
 	if e := cmp.Or(o.Endpoint, os.Getenv("STORAGE_EMULATOR_HOST")); e != "" {
 		if !strings.Contains(e, "://") {
 			e = "http://" + e
@@ -76,7 +80,10 @@ func New(ctx context.Context, o *Options) (*Store, error) {
 	if tokens != nil {
 		base = &signing{base, tokens}
 	}
-	s.client = &http.Client{Transport: &store.Recorder{Base: base}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	client := func(base http.RoundTripper) *http.Client {
+		return &http.Client{Transport: &store.Recorder{Base: base}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	}
+	s.reads, s.client = client(base), client(store.Limit(base, &o.Requests))
 	return s, nil
 }
 
@@ -220,6 +227,8 @@ func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[remote.Entry,
 		if err == nil && at.generation != "" {
 			err = fault.New(fault.Invalid, pkg, "a prefix has no generation").In(prefix)
 		}
+		pages, stop := store.Budgeted(ctx)
+		defer stop(nil)
 		var circle store.Circle
 		for page := ""; err == nil; {
 			if circle.Closed(page) {
@@ -235,11 +244,14 @@ func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[remote.Entry,
 				NextPageToken string
 			}
 			var body []byte
-			body, err = s.ask(ctx, prefix, "list", request{
+			body, err = s.ask(pages, prefix, "list", request{
 				method: http.MethodGet,
 				url: s.address(bucketPath(at.bucket), "prefix", at.key, "pageToken", page,
 					"fields", "items(name,size,generation),nextPageToken"),
 			})
+			if cause := context.Cause(pages); errors.Is(cause, fault.Limit) {
+				err = fault.Locate(cause, prefix, "", 0)
+			}
 			if err == nil {
 				if bad := json.Unmarshal(body, &list); bad != nil {
 					err = fault.New(fault.Corrupt, pkg, "the list of the store cannot be read").In(prefix).Because(bad)

@@ -249,7 +249,7 @@ func (u *upload) chunk(ctx context.Context, b []byte, start int64, last bool) er
 			}
 			return u.made(ctx, &u.tail, doing, a)
 		}
-		if failures++; failures == tries {
+		if failures++; failures >= u.store.tries {
 			return err
 		}
 		if stopped := pause(ctx, failures-1, asked); stopped != nil {
@@ -294,7 +294,7 @@ func (u *upload) Complete(ctx context.Context, parts int) error {
 	if err != nil {
 		return fault.New(fault.Invalid, pkg, "").In(u.url).Because(err)
 	}
-	a, err := u.store.try(ctx, u.url, "join the parts", request{
+	a, err := u.store.try(store.Working(ctx, u.head.length+u.tail.length), u.url, "join the parts", request{
 		method: http.MethodPost,
 		url:    u.store.address(objectPath(u.bucket, u.key)+"/compose", "ifGenerationMatch", u.onlyNew),
 		header: http.Header{"Content-Type": {"application/json"}},

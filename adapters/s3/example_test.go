@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/spilehq/spile/adapters/s3"
+	"github.com/spilehq/spile/source"
 	"github.com/spilehq/spile/source/remote"
 )
 
@@ -41,7 +42,8 @@ func ExampleStore() {
 	defer os.Unsetenv("AWS_ENDPOINT_URL_S3")
 
 	ctx := context.Background()
-	store, err := s3.New(ctx, nil)
+	var meter source.Meter
+	store, err := s3.New(ctx, &s3.Options{Requests: remote.Requests{Retries: 2, Timeout: 10 * time.Second, Meter: &meter}})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -66,6 +68,8 @@ func ExampleStore() {
 		fmt.Println(entry.Name, entry.Size, entry.Version)
 	}
 
+	fmt.Println(meter.Receipt().Requests, "requests, sent", meter.Receipt().Sent)
+
 	// Read some bytes of it by one request.
 	g, err := store.Getter("s3://bucket/hello.txt")
 	if err != nil {
@@ -83,5 +87,6 @@ func ExampleStore() {
 	fmt.Println(resp.Status, resp.Start, resp.End, resp.Size, string(body))
 	// Output:
 	// s3://bucket/hello.txt 11 "v1"
+	// 2 requests, sent 11
 	// 206 6 9 11 wor
 }

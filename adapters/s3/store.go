@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"io"
 	"iter"
 	"net/http"
 	"net/url"
@@ -36,6 +35,8 @@ type Options struct {
 	RequesterPays bool
 	// Transport sends the requests to the store, but not those for credentials. By default it is one of the Store's own.
 	Transport http.RoundTripper
+	// Requests limits and counts the requests of lists and writers. Those of reads are the matter of who opens the object.
+	Requests remote.Requests
 }
 
 // Store is a set of credentials and an endpoint.
@@ -45,12 +46,9 @@ type Store struct {
 	region   string
 	unsigned bool
 	payer    bool
+	tries    int // of a request of a writer or of a list: with pauses that double from 0.2 s to at most 1 s (both are the client's)
 	idle     interface{ CloseIdleConnections() }
 }
-
-// retries is how often a request of a writer or of a list is sent: with pauses that double from 0.2 s to at most 1 s
-// (both are the client's), up to some four seconds in all.
-const retries = 6
 
 // New returns a Store. It asks for credentials, which may take a request to the machine that the program runs on.
 func New(ctx context.Context, o *Options) (*Store, error) {
@@ -65,6 +63,7 @@ func New(ctx context.Context, o *Options) (*Store, error) {
 	s := &Store{
 		region: cmp.Or(o.Region, os.Getenv("AWS_REGION"), os.Getenv("AWS_DEFAULT_REGION"), profileRegion(cmp.Or(profile, "default")), "us-east-1"),
 		payer:  o.RequesterPays || strings.EqualFold(os.Getenv("AWS_REQUEST_PAYER"), "requester"),
+		tries:  store.Tries(&o.Requests),
 	}
 	creds, err := chain(ctx, profile, o.Anonymous || store.Yes(os.Getenv("AWS_NO_SIGN_REQUEST")))
 	if err != nil {
@@ -81,6 +80,7 @@ func New(ctx context.Context, o *Options) (*Store, error) {
 		if err != nil {
 			return nil, fault.New(nil, pkg, "no connections can be made").Because(err)
 		}
+		own.ResponseHeaderTimeout = 0 // requests have limits of their own
 		transport, s.idle = own, own
 	}
 	options := minio.Options{
@@ -91,7 +91,7 @@ func New(ctx context.Context, o *Options) (*Store, error) {
 		options.BucketLookup = minio.BucketLookupPath
 	}
 	if s.once, err = minio.NewCore(endpoint.Host, &options); err == nil {
-		options.MaxRetries = retries
+		options.MaxRetries, options.Transport = s.tries, &store.Recorder{Base: store.Limit(transport, &o.Requests)}
 		s.again, err = minio.NewCore(endpoint.Host, &options)
 	}
 	if err != nil {
@@ -201,7 +201,7 @@ func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[remote.Entry,
 		for broken := 0; ; {
 			var failed error
 			var circle store.Circle
-			pages, stop := context.WithCancelCause(ctx)
+			pages, stop := store.Budgeted(ctx)
 			pages = store.Answered(pages, func(u *url.URL) {
 				if circle.Closed(u.Query().Get("continuation-token")) {
 					stop(errCircle)
@@ -224,8 +224,12 @@ func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[remote.Entry,
 				}
 				o.StartAfter, broken = info.Key, 0
 			}
-			if context.Cause(pages) == errCircle {
+			switch cause := context.Cause(pages); {
+			case cause == errCircle:
 				yield(remote.Entry{}, store.Circles(pkg, prefix))
+				return
+			case errors.Is(cause, fault.Limit):
+				yield(remote.Entry{}, fault.Locate(cause, prefix, "", 0))
 				return
 			}
 			stop(nil)
@@ -238,7 +242,7 @@ func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[remote.Entry,
 				yield(remote.Entry{}, store.Circles(pkg, prefix))
 				return
 			}
-			if broken++; broken == retries || !errors.Is(failed, io.ErrUnexpectedEOF) || ctx.Err() != nil {
+			if broken++; broken == s.tries || !store.BreaksOff(failed) || ctx.Err() != nil {
 				yield(remote.Entry{}, s.failed(prefix, "list", failed))
 				return
 			}

@@ -8,7 +8,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"sync"
 
 	"github.com/minio/minio-go/v7"
@@ -51,6 +50,7 @@ type upload struct {
 
 	mu    sync.Mutex
 	etags map[int]string // of the parts
+	sum   int64          // bytes of these
 }
 
 func (u *upload) Name() string { return u.url }
@@ -105,16 +105,17 @@ func (u *upload) Part(ctx context.Context, p remote.Part) error {
 	if err != nil {
 		return u.failed("send a part", err)
 	}
-	return u.sent(p.Number, part.ETag)
+	return u.sent(p.Number, part.ETag, int64(len(p.Bytes)))
 }
 
-func (u *upload) sent(number int, etag string) error {
+func (u *upload) sent(number int, etag string, length int64) error {
 	if etag == "" {
 		return fault.New(fault.Corrupt, pkg, "the store took part %d without saying so", number+1).In(u.url)
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.etags[number] = etag
+	u.sum += length
 	return nil
 }
 
@@ -132,11 +133,11 @@ func (u *upload) CopyPart(ctx context.Context, p remote.CopiedPart) error {
 	if u.store.payer {
 		headers[payerHeader] = "requester"
 	}
-	part, err := u.store.again.CopyObjectPart(ctx, from.bucket, from.key, u.bucket, u.key, u.id, p.Number+1, p.Start, p.Len, headers)
+	part, err := u.store.again.CopyObjectPart(store.Working(ctx, p.Len), from.bucket, from.key, u.bucket, u.key, u.id, p.Number+1, p.Start, p.Len, headers)
 	var r minio.ErrorResponse
 	switch {
 	case err == nil:
-		return u.sent(p.Number, part.ETag)
+		return u.sent(p.Number, part.ETag, p.Len)
 	case errors.As(err, &r) && r.StatusCode == 412:
 		return fault.New(fault.Changed, pkg, "is no longer the version that was opened, %s", p.Version).In(p.From)
 	case errors.As(err, &r) && (r.StatusCode == 501 || r.StatusCode == 405 || r.StatusCode == 403):
@@ -151,7 +152,7 @@ func (u *upload) Complete(ctx context.Context, parts int) error {
 	for i := range list {
 		list[i] = minio.CompletePart{PartNumber: i + 1, ETag: u.etags[i]}
 	}
-	ctx, rec := store.Keep(ctx)
+	ctx, rec := store.Keep(store.Working(ctx, u.sum))
 	made, err := u.store.again.CompleteMultipartUpload(ctx, u.bucket, u.key, u.id, list, u.options)
 	if err != nil {
 		if u.isMade(ctx, rec, err, joinedETag(list)) {
@@ -167,7 +168,7 @@ func (u *upload) Complete(ctx context.Context, parts int) error {
 // found the object there or the upload gone. The ETag tells, where it is a checksum of the bytes as it mostly is. Without an
 // answer that was lost, the same bytes are those of somebody else.
 func (u *upload) isMade(ctx context.Context, rec *store.Record, failed error, etag string) bool {
-	if ctx.Err() != nil || !rec.Lost && !errors.Is(failed, io.ErrUnexpectedEOF) {
+	if ctx.Err() != nil || !rec.Lost && !store.BreaksOff(failed) {
 		return false
 	}
 	info, err := u.store.again.StatObject(ctx, u.bucket, u.key, minio.StatObjectOptions{})

@@ -22,9 +22,9 @@ type receiptFlags struct {
 
 func (f *receiptFlags) add(flags *pflag.FlagSet) {
 	f.maxBytes, f.maxRequests = unlimited, unlimited
-	flags.BoolVar(&f.stats, "stats", false, "print what was read, as a line of JSON at the end of standard error")
+	flags.BoolVar(&f.stats, "stats", false, "print what was read and sent, as a line of JSON at the end of standard error")
 	flags.Var(&f.maxBytes, "max-bytes", "refuse the read that would pass N bytes in all (64K, 1.5GiB)")
-	flags.Var(&f.maxRequests, "max-requests", "refuse the read that would pass N reads in all")
+	flags.Var(&f.maxRequests, "max-requests", "refuse the read that would pass N requests in all")
 }
 
 // receipt is the line that --stats prints.

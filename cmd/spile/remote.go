@@ -35,7 +35,7 @@ func (f *remoteFlags) add(flags *pflag.FlagSet) {
 	flags.Var(&f.full, "allow-full-download", "read a URL whose server gives no ranges, all of it, if it has at most MAX bytes; without MAX of any size")
 	flags.Lookup("allow-full-download").NoOptDefVal = anySize
 	flags.Var(&f.tail, "tail", "ask for the last N bytes of a URL together with the first ones")
-	flags.DurationVar(&f.timeout, "timeout", remote.DefaultTimeout, "how long a request to a server may take to be answered, and for each MiB of the answer")
+	flags.DurationVar(&f.timeout, "timeout", remote.DefaultTimeout, "how long a request to a server may take to be answered, and again for each MiB that comes or is sent")
 	flags.IntVar(&f.retries, "retries", remote.DefaultRetries, "send a request that failed again, up to `N` times")
 	flags.Var(&f.cache, "cache", "keep what is read of URLs in the folder DIR, up to SIZE bytes (1GiB), for this run and others")
 	flags.BoolVar(&f.offline, "offline", false, "read of URLs what --cache has, and ask nobody")

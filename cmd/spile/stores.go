@@ -30,41 +30,44 @@ type store interface {
 
 // stores keeps what is needed to talk to stores, from the first use on.
 type stores struct {
-	mu    sync.Mutex
-	http  *http.Client
-	known map[string]store // by scheme
-	cache *diskcache.Cache
+	http        lazy[*http.Client]
+	s3, gs, azb lazy[store]
+	cache       lazy[*diskcache.Cache]
+}
+
+// lazy is what is made at the first use. Making it may take requests, so each has a lock of its own: a store that waits for
+// credentials keeps nobody from another one. What could not be made is tried anew.
+type lazy[T any] struct {
+	mu   sync.Mutex
+	made bool
+	it   T
+}
+
+func (l *lazy[T]) get(make func() (T, error)) (T, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.made {
+		return l.it, nil
+	}
+	it, err := make()
+	if err == nil {
+		l.it, l.made = it, true
+	}
+	return it, err
 }
 
 // of is the store of a URL that is not one of HTTP.
-func (s *stores) of(ctx context.Context, url string) (store, error) {
+func (s *stores) of(ctx context.Context, url string, o remote.Requests) (store, error) {
 	scheme, _, _ := strings.Cut(url, "://")
-	scheme = strings.ToLower(scheme)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if found := s.known[scheme]; found != nil {
-		return found, nil
-	}
-	var made store
-	var err error
-	switch scheme {
+	switch strings.ToLower(scheme) {
 	case "s3":
-		made, err = s3.New(ctx, nil)
+		return s.s3.get(func() (store, error) { return s3.New(ctx, &s3.Options{Requests: o}) })
 	case "gs":
-		made, err = gcs.New(ctx, nil)
+		return s.gs.get(func() (store, error) { return gcs.New(ctx, &gcs.Options{Requests: o}) })
 	case "azblob":
-		made, err = azure.New(ctx, nil)
-	default:
-		err = fault.New(fault.UnsupportedVersion, "", "is in a store that is not read by this version").In(shown(url))
+		return s.azb.get(func() (store, error) { return azure.New(ctx, &azure.Options{Requests: o}) })
 	}
-	if err != nil {
-		return nil, err
-	}
-	if s.known == nil {
-		s.known = make(map[string]store)
-	}
-	s.known[scheme] = made
-	return made, nil
+	return nil, fault.New(fault.UnsupportedVersion, "", "is in a store that is not read by this version").In(shown(url))
 }
 
 // open opens an object of a store, through the cache where there is one.
@@ -99,7 +102,7 @@ func (s *stores) ask(ctx context.Context, url string, o remote.Options) (source.
 	if isHTTP(url) {
 		return httprange.OpenURL(ctx, url, &httprange.Options{Options: o, Client: s.client()})
 	}
-	at, err := s.of(ctx, url)
+	at, err := s.of(ctx, url, remote.Requests{Retries: o.Retries, Timeout: o.Timeout, Meter: o.Meter})
 	if err != nil {
 		return nil, err
 	}
@@ -115,12 +118,19 @@ func (e *env) storeOf(ctx context.Context, url string) (store, error) {
 	if e.remote.offline {
 		return nil, usagef("%s: --offline asks nobody, and only the store lists objects and makes them", shown(url))
 	}
-	return e.shared.stores.of(ctx, url)
+	o, err := e.remoteOptions()
+	if err != nil {
+		return nil, err
+	}
+	return e.shared.stores.of(ctx, url, remote.Requests{Retries: o.Retries, Timeout: o.Timeout, Meter: o.Meter})
 }
 
 // list gives the objects whose URL begins with a prefix.
 func (e *env) list(ctx context.Context, prefix string) iter.Seq2[remote.Entry, error] {
 	at, err := e.storeOf(ctx, prefix)
+	if err == nil && (e.limits.maxBytes == 0 || e.limits.maxRequests == 0) { // which the meter takes for none
+		err = fault.New(fault.Limit, "", "budget of 0: the list adds a request").In(shown(prefix))
+	}
 	if err != nil {
 		return func(yield func(remote.Entry, error) bool) { yield(remote.Entry{}, err) }
 	}
@@ -180,12 +190,8 @@ func (s *storeOutput) Copy(ctx context.Context, obj source.Object, start, n int6
 func (s *storeOutput) Abort() { _ = s.Writer.Abort(context.WithoutCancel(s.ctx)) }
 
 func (s *stores) client() *http.Client {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.http == nil {
-		s.http = httprange.NewClient()
-	}
-	return s.http
+	c, _ := s.http.get(func() (*http.Client, error) { return httprange.NewClient(), nil })
+	return c
 }
 
 // openCache opens the cache that the flags name, nil when they name none.
@@ -196,24 +202,18 @@ func (s *stores) openCache(f *remoteFlags) (*diskcache.Cache, error) {
 		}
 		return nil, nil
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.cache == nil {
-		var err error
-		if s.cache, err = diskcache.Open(f.cache.dir, f.cache.size); err != nil {
-			return nil, err
-		}
-	}
-	return s.cache, nil
+	return s.cache.get(func() (*diskcache.Cache, error) { return diskcache.Open(f.cache.dir, f.cache.size) })
 }
 
 // close ends the connections that are kept for further requests.
 func (s *stores) close() {
-	if s.http != nil {
-		s.http.CloseIdleConnections()
+	if s.http.made {
+		s.http.it.CloseIdleConnections()
 	}
-	for _, at := range s.known {
-		at.Close()
+	for _, at := range []*lazy[store]{&s.s3, &s.gs, &s.azb} {
+		if at.made {
+			at.it.Close()
+		}
 	}
 }
 

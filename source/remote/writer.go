@@ -22,7 +22,7 @@ const (
 	// discardTime bounds the requests that clean up: a program that was told to end does not wait longer.
 	discardTime = 30 * time.Second
 
-	// makeTime is how long the request that makes the object, or copies a part, may go on when its context ends: cut off, nobody
+	// makeTime is how long the request that begins an upload, makes the object, or copies a part, may go on when its context ends: cut off, nobody
 	// would know whether there is an object, or a part. A program that was told to end waits so long at most.
 	makeTime = 5 * time.Second
 )
@@ -332,16 +332,14 @@ func (w *Writer) next() (int, error) {
 	return w.parts - 1, nil
 }
 
-// begin tells the store that parts come. It is not stopped by a context that ends, since nobody could remove then what the
-// store has begun: its answer says under which name.
+// begin tells the store that parts come. A context that ends does not stop it at once, since nobody could remove then what
+// the store has begun: its answer says under which name.
 func (w *Writer) begin() error {
 	if err := w.usable(); err != nil || w.begun {
 		return err
 	}
 	w.begun = true
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.ctx), discardTime)
-	defer cancel()
-	err := w.up.Begin(ctx)
+	err := w.outliving(w.ctx, w.up.Begin)
 	if err != nil {
 		w.fail(err)
 	}

@@ -506,6 +506,44 @@ func (s *slowShelf) Complete(ctx context.Context, parts int) error {
 	return s.shelf.Complete(ctx, parts)
 }
 
+// TestWriterBeginCutOff: beginning an upload is waited for when the writing is to end, for some seconds.
+func TestWriterBeginCutOff(t *testing.T) {
+	for _, takes := range []time.Duration{3 * time.Second, time.Minute} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &slowBegin{newShelf(remote.UploadLimits{}), takes, false}
+			ctx, cancel := context.WithCancel(t.Context())
+			time.AfterFunc(time.Second, cancel)
+			w, err := remote.NewWriter(ctx, s, &remote.WriteOptions{PartSize: 4})
+			if err != nil {
+				t.Fatal(err)
+			}
+			before := time.Now()
+			w.Write(random(30))
+			if err := w.Commit(ctx); !errors.Is(err, context.Canceled) || s.begun != (takes < 5*time.Second) || time.Since(before) > 7*time.Second {
+				t.Errorf("after %v: %v, begun %v", time.Since(before), err, s.begun)
+			}
+			s.check(t)
+		})
+	}
+}
+
+// slowBegin is a shelf that takes its time to begin.
+type slowBegin struct {
+	*shelf
+	takes time.Duration
+	begun bool
+}
+
+func (s *slowBegin) Begin(ctx context.Context) error {
+	select {
+	case <-time.After(s.takes):
+		s.begun = true
+		return s.shelf.Begin(ctx)
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
 // TestWriterCutOff: when parts were cut off, what is left of them is removed again.
 func TestWriterCutOff(t *testing.T) {
 	s := &stuck{shelf: newShelf(remote.UploadLimits{}), arrived: make(chan struct{}, 1)}
