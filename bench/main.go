@@ -27,6 +27,7 @@ var sections = []section{
 	{"sizes", "the same tables as files", measureSizes},
 	{"series-build", "series: building artifacts, their size", measureSeriesBuild},
 	{"series-query", "series: lookups, queries, values of labels", measureSeriesQuery},
+	{"series-long", "the same with ten times as many series", measureSeriesLong},
 	{"series-memory", "series: memory of many open artifacts", measureSeriesMemory},
 	{"remote", "over a network with 30 ms before every answer", measureRemote},
 	{"costs", "what a table of contents costs, and where it does not pay", measureCosts},
@@ -62,12 +63,12 @@ func run() error {
 	s := &setup{effort: effort{rounds: 11, batch: 200 * time.Millisecond}}
 	var only, updated string
 	var asJSON, asMarkdown, huge, pack2g bool
-	flag.StringVar(&only, "only", "", "the sections to measure, by comma (default all: "+sectionNames()+")")
+	flag.StringVar(&only, "only", "", "the sections to measure, by comma (of "+sectionNames()+"; default all but "+longSection+")")
 	flag.BoolVar(&asJSON, "json", false, "print JSON")
 	flag.BoolVar(&asMarkdown, "markdown", false, "print Markdown")
 	flag.StringVar(&updated, "update", "", "put the tables into this `file`, as docs/performance.md")
 	flag.Var(&s.archive, "size", "of the document that is opened, which is compared with one a tenth as long (default 1GB, less where the disk is short)")
-	flag.BoolVar(&huge, "huge", false, "open a document of 10 GB, and compare it with one of 1 GB; artifacts of 10 million series")
+	flag.BoolVar(&huge, "huge", false, "open a document of 10 GB, and compare it with one of 1 GB; measure artifacts of 10 million series too")
 	flag.BoolVar(&pack2g, "pack2g", false, "pack JSON files of 2 GB (default 256 MB)")
 	flag.IntVar(&s.rows, "rows", 0, "of the long table (default 5,000,000)")
 	flag.BoolVar(&s.quick, "quick", os.Getenv("CI") != "", "small inputs and few rounds, to see that everything runs")
@@ -85,9 +86,6 @@ func run() error {
 	}
 	s.decode, s.scan, s.pack = 8e6, 64e6, 256e6
 	s.growth, s.series = growthRows, 1_000_000
-	if huge {
-		s.series = 10_000_000
-	}
 	long := longRows
 	if s.quick {
 		s.growth, long, s.series = growthRows/10, 50_000, 20_000
@@ -103,7 +101,7 @@ func run() error {
 	if err := s.prepare(huge); err != nil {
 		return err
 	}
-	chosen, err := chooseSections(only)
+	chosen, err := chooseSections(only, huge || s.quick)
 	if err != nil {
 		return err
 	}
@@ -146,11 +144,17 @@ func sectionNames() string {
 	return strings.Join(names, ",")
 }
 
-func chooseSections(only string) ([]section, error) {
-	if only == "" {
-		return sections, nil
-	}
+// chooseSections takes the sections that are named: all without a name, the long one if that is asked for.
+func chooseSections(only string, long bool) ([]section, error) {
 	var chosen []section
+	if only == "" {
+		for _, s := range sections {
+			if long || s.name != longSection {
+				chosen = append(chosen, s)
+			}
+		}
+		return chosen, nil
+	}
 	for name := range strings.SplitSeq(only, ",") {
 		i := slices.IndexFunc(sections, func(s section) bool { return s.name == name })
 		if i < 0 {

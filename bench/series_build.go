@@ -12,10 +12,14 @@ import (
 	"github.com/spilehq/spile/series"
 )
 
-// seriesInputs are the sets that are built, with their files.
+// seriesInputs are the sets that are built, with their files: with seven labels each, with seven to ten.
 func (s *setup) seriesInputs(n int, use func(*seriesSet, *seriesFiles) ([]row, error)) ([]row, error) {
+	return s.seriesInput(n, []bool{false, true}, use)
+}
+
+func (s *setup) seriesInput(n int, shapes []bool, use func(*seriesSet, *seriesFiles) ([]row, error)) ([]row, error) {
 	var rows []row
-	for _, optional := range []bool{false, true} {
+	for _, optional := range shapes {
 		set := newSeriesSet(n, optional)
 		dir := filepath.Join(s.dir, fmt.Sprintf("series-%d-%t", n, optional))
 		progress("  %s series of %s: writing the files", count(float64(n)), set.name)

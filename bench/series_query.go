@@ -36,19 +36,39 @@ type matcherText struct {
 }
 
 func measureSeriesQuery(s *setup) ([]row, error) {
+	return s.seriesQueries(s.series, []bool{false, true})
+}
+
+// longSection is the section of artifacts of ten times as many series. It takes a quarter of an hour and 8 GB of memory.
+const longSection = "series-long"
+
+func measureSeriesLong(s *setup) ([]row, error) {
+	short := *s
+	short.rounds = min(s.rounds, 3)
+	rows, err := short.seriesQueries(10*s.series, []bool{true})
+	s.notes = short.notes
+	for i := range rows {
+		rows[i].Section = longSection
+	}
+	return rows, err
+}
+
+// seriesQueries measures sets of n series, of the shapes of newSeriesSet.
+func (s *setup) seriesQueries(n int, shapes []bool) ([]row, error) {
 	program, err := s.duckProgram()
 	if errors.Is(err, errNoDuckDB) {
 		s.notes = append(s.notes, err.Error())
 	} else if err != nil {
 		return nil, err
 	}
-	return s.seriesInputs(s.series, func(set *seriesSet, files *seriesFiles) ([]row, error) {
+	return s.seriesInput(n, shapes, func(set *seriesSet, files *seriesFiles) ([]row, error) {
 		var rows []row
-		return rows, set.queries(files, program, func(jobs []job) error {
+		err := set.queries(files, program, func(jobs []job) error {
 			of, err := s.measureJobs(jobs)
 			rows = append(rows, of...)
 			return err
 		})
+		return rows, err
 	})
 }
 
