@@ -3,7 +3,6 @@ package series
 import (
 	"context"
 	"math"
-	"slices"
 
 	"github.com/spilehq/spile/fault"
 )
@@ -80,20 +79,20 @@ func (v *tagValues) in(mode Mode) []string {
 // one. A label that is no tag has none. q.Limit bounds their number, after sorting. The values are remembered, and the slice is
 // shared by all who ask for them: it is for reading.
 func (a *Artifact) LabelValues(ctx context.Context, name string, q *Query) ([]string, error) {
-	tag := slices.IndexFunc(a.tags, func(t Tag) bool { return t.Name == name })
-	p, err := a.plan(q)
-	if err != nil || tag < 0 {
-		return nil, err
-	}
+	tag, known := a.index.byName[name]
 	key := cacheKey{a.cacheID, valuesOfTag, 0, uint64(tag)}
-	whole := a.cache != nil && len(p.matchers) == 0 && !p.nothing && q.Range == nil && q.Tables == nil && q.Explain == nil && q.Limit == 0
+	whole := known && a.cache != nil && len(q.Matchers) == 0 && q.Range == nil && q.Tables == nil && q.Explain == nil && q.Limit == 0
 	if whole {
-		if v, ok := a.cache.get(key); ok && v.(*tagValues).size <= p.memory {
+		if v, ok := a.cache.get(key); ok && v.(*tagValues).size <= a.bound(q) {
 			if err := ctx.Err(); err != nil {
 				return nil, fault.New(nil, "series", "").In(a.name).Because(err)
 			}
 			return v.(*tagValues).in(q.Mode), nil
 		}
+	}
+	p, err := a.plan(q)
+	if err != nil || !known {
+		return nil, err
 	}
 	found := newValueSet()
 	defer found.release()

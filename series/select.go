@@ -70,11 +70,16 @@ type planned struct {
 	explain *MatcherExplain
 }
 
-func (a *Artifact) plan(q *Query) (*plan, error) {
-	p := &plan{a: a, q: q, memory: a.most, ahead: windowDecoded}
+// bound is what a query may hold at a time.
+func (a *Artifact) bound(q *Query) int64 {
 	if q.Memory > 0 {
-		p.memory = min(p.memory, q.Memory)
+		return min(a.most, q.Memory)
 	}
+	return a.most
+}
+
+func (a *Artifact) plan(q *Query) (*plan, error) {
+	p := &plan{a: a, q: q, memory: a.bound(q), ahead: windowDecoded}
 	if q.ahead > 0 {
 		p.ahead = q.ahead
 	}
