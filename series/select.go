@@ -362,9 +362,13 @@ func oneAhead[T any](ctx context.Context, of func(context.Context) iter.Seq2[T, 
 			defer close(made)
 			for v, err := range of(ctx) {
 				select {
-				case made <- element{v, err}:
+				case made <- element{v, err}: // or taken by nobody, who has quit
+				case <-quit:
+				}
+				select {
 				case <-quit:
 					return
+				default:
 				}
 			}
 		}()
