@@ -378,9 +378,14 @@ func (c *oracleCase) lookups(a *Artifact) error {
 		ids = append(ids, ID{r.Table, r.TSID + 1}, ID{r.Table, r.TSID - 1}, ID{r.Table + 1, r.TSID})
 	}
 	c.r.Shuffle(len(ids), func(i, j int) { ids[i], ids[j] = ids[j], ids[i] })
+	var all []ID
+	var found []Record
 	for _, id := range ids[:min(len(ids), 80)] {
 		want := oracleSelects(&Query{Mode: Native, Range: &Range{id, id}}, c.tags, c.records)
 		got, err := a.Lookup(ctx, id)
+		if len(want) > 0 {
+			all, found = append(all, id), append(found, want[0])
+		}
 		if len(want) == 0 {
 			if !errors.Is(err, fault.NotFound) {
 				return fmt.Errorf("lookup %s: %v, %w, want none", id, got, err)
@@ -389,6 +394,19 @@ func (c *oracleCase) lookups(a *Artifact) error {
 		}
 		if err != nil || !same([]Record{got}, want) {
 			return fmt.Errorf("lookup %s: %v, %w, want %v", id, got, err, want)
+		}
+	}
+	// All together, and each twice; and up to the first that is not there.
+	all, found = append(all, all...), append(found, found...)
+	if got, err := collect(a.LookupAll(ctx, all)); err != nil || !same(got, found) {
+		return fmt.Errorf("lookup of %v: %v, %w, want %v", all, got, err, found)
+	}
+	for _, id := range ids[:min(len(ids), 80)] {
+		if _, err := a.Lookup(ctx, id); err != nil {
+			at := c.r.IntN(len(all) + 1)
+			if got, err := collect(a.LookupAll(ctx, slices.Insert(slices.Clone(all), at, id))); !errors.Is(err, fault.NotFound) || !same(got, found[:at]) {
+				return fmt.Errorf("lookup of %v with %s at %d: %v, %w", all, id, at, got, err)
+			}
 		}
 	}
 	return nil

@@ -155,33 +155,49 @@ func (a *Artifact) windows(ctx context.Context, r Range, w wanted) iter.Seq2[[]r
 // blocks gives the blocks that meet one of some ranges, which are in order and apart, each once, in order. It opens parts and
 // reads leaves as it comes to them.
 func (a *Artifact) blocks(ctx context.Context, ranges []Range) iter.Seq2[blockAt, error] {
-	meets := func(r Range) bool {
-		i := sort.Search(len(ranges), func(i int) bool { return !ranges[i].Last.Less(r.First) })
-		return i < len(ranges) && ranges[i].meets(r)
-	}
+	meets := meetsOne(ranges)
 	return func(yield func(blockAt, error) bool) {
 		for _, p := range a.parts {
 			if p.file != nil && !meets(Range{p.file.First, p.file.Last}) {
 				continue
 			}
-			if err := p.ready(ctx); err != nil {
+			for b, err := range p.blocks(ctx, meets) {
+				if !yield(b, err) || err != nil {
+					return
+				}
+			}
+		}
+	}
+}
+
+// meetsOne reports whether a range meets one of some ranges, which are in order and apart.
+func meetsOne(ranges []Range) func(Range) bool {
+	return func(r Range) bool {
+		i := sort.Search(len(ranges), func(i int) bool { return !ranges[i].Last.Less(r.First) })
+		return i < len(ranges) && ranges[i].meets(r)
+	}
+}
+
+// blocks gives the blocks of the part whose ranges are wanted, in order.
+func (p *part) blocks(ctx context.Context, wants func(Range) bool) iter.Seq2[blockAt, error] {
+	return func(yield func(blockAt, error) bool) {
+		if err := p.ready(ctx); err != nil {
+			yield(blockAt{}, err)
+			return
+		}
+		pages := newStore(p)
+		for i, leaf := range p.leaves {
+			if !wants(leaf.Range) {
+				continue
+			}
+			blocks, err := p.leafAhead(ctx, i, wants, pages)
+			if err != nil {
 				yield(blockAt{}, err)
 				return
 			}
-			pages := newStore(p)
-			for i, leaf := range p.leaves {
-				if !meets(leaf.Range) {
-					continue
-				}
-				blocks, err := p.leafAhead(ctx, i, meets, pages)
-				if err != nil {
-					yield(blockAt{}, err)
+			for k := range blocks {
+				if wants(blocks[k].Range) && !yield(blockAt{&blocks[k], p, i}, nil) {
 					return
-				}
-				for k := range blocks {
-					if meets(blocks[k].Range) && !yield(blockAt{&blocks[k], p, i}, nil) {
-						return
-					}
 				}
 			}
 		}
@@ -190,9 +206,7 @@ func (a *Artifact) blocks(ctx context.Context, ranges []Range) iter.Seq2[blockAt
 
 // Lookup finds a series; it is [fault.NotFound] when there is none.
 func (a *Artifact) Lookup(ctx context.Context, id ID) (Record, error) {
-	missing := func() (Record, error) {
-		return Record{}, fault.New(fault.NotFound, "series", "there is no such series").On(id.String()).In(a.name)
-	}
+	missing := func() (Record, error) { return Record{}, a.missing(id) }
 	k, ok := slices.BinarySearchFunc(a.parts, id, func(p *part, id ID) int {
 		switch {
 		case p.file == nil:
@@ -245,6 +259,10 @@ func (a *Artifact) Lookup(ctx context.Context, id ID) (Record, error) {
 		return Record{}, err
 	}
 	return *r, nil
+}
+
+func (a *Artifact) missing(id ID) error {
+	return fault.New(fault.NotFound, "series", "there is no such series").On(id.String()).In(a.name)
 }
 
 // together reports whether a lookup reads all columns of a block with the TSIDs, since a request is dear; else the TSIDs tell

@@ -15,7 +15,7 @@ var hints = []struct{ pattern, flag, text string }{
 	{`budget of \d+ bytes: `, "max-bytes", "--max-bytes sets it"},
 	{`budget of \d+ requests: `, "max-requests", "--max-requests sets it"},
 	{`budget of 0: `, "max-bytes", "--max-bytes or --max-requests sets it"},
-	{` more bytes decoded, `, "max-decode", "--max-decode sets it"},
+	{` more bytes decoded, `, "max-decoded", "--max-decoded sets it"},
 	{`; --magic names it \(offset|; --magic names it$`, "from-magic", "--from-magic, where the output has another"},
 	{`a decimal comma must be declared`, "decimal-comma", "--decimal-comma does that"},
 	{`which is the delimiter must be declared`, "delimiter", "--delimiter does that"},

@@ -52,7 +52,7 @@ func newQuery(e *env) *cobra.Command {
 		Long: `Query runs the jq program EXPR over a document and prints each result as a line of JSON. It reads of the document what
 the program uses: paths such as .runs[3].energy are found through the table of contents, .runs[] takes one child after
 another, and select(.id == 7) decodes the ids alone. What needs a value as a whole, such as "..", an assignment, or a
-function of jq without such a rule, decodes it. --stats says how many bytes that were, --max-decode bounds them.
+function of jq without such a rule, decodes it. --stats says how many bytes that were, --max-decoded bounds them.
 
 The program sees what spile cat would print, with the same flags. A result that stands in the document is printed as
 it stands there; one that was computed has its keys sorted. The program has no access to the environment, to files or
@@ -88,7 +88,7 @@ func newQueryFlags() queryFlags {
 
 func (f *queryFlags) add(flags *pflag.FlagSet) {
 	flags.BoolVarP(&f.raw, "raw-output", "r", false, "print strings as they are, without quotes")
-	flags.Var(&f.maxDecode, "max-decode", "refuse to decode more than N bytes of the document in all (64K, 1.5GiB)")
+	flags.Var(&f.maxDecode, "max-decoded", "refuse to decode more than N bytes of the document in all (64K, 1.5GiB)")
 	flags.Var(&f.texts, "arg", "make $NAME the text VALUE in the program; may be given more than once")
 	flags.Var(&f.values, "argjson", "make $NAME the JSON value in the program; may be given more than once")
 }
@@ -155,7 +155,7 @@ func (f *queryFlags) compile(program string, in *sourceFlags, out *jsonFlags) (*
 	}
 	o := &jq.Options{JSON: &out.JSONOptions, Limits: in.limits(), MaxDecode: int64(f.maxDecode), Variables: make(map[string]any)}
 	if f.maxDecode == 0 {
-		return nil, usagef("--max-decode wants 1 or more")
+		return nil, usagef("--max-decoded wants 1 or more")
 	}
 	for _, arg := range f.texts.list {
 		o.Variables[arg[0]] = arg[1]

@@ -5,10 +5,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/spilehq/spile/internal/rangetest"
+	"github.com/spilehq/spile/internal/storetest"
 	"github.com/spilehq/spile/msglc"
 	"github.com/spilehq/spile/source"
 	"github.com/spilehq/spile/tcb"
@@ -108,6 +111,46 @@ func TestCellsOfURL(t *testing.T) {
 	out, receipt := receiptOf(t, server, args...)
 	if out != want || receipt.Requests > 2 || receipt.Bytes > int64(file.Len()) {
 		t.Errorf("%q, want %q; %d requests, %d bytes of %d", out, want, receipt.Requests, receipt.Bytes, file.Len())
+	}
+}
+
+// TestSeriesOfURL looks a thousand series up by one run, and as many labels, in the order in which they are asked for.
+func TestSeriesOfURL(t *testing.T) {
+	dir := sampleFiles(t, map[string]string{"meta.json": metaJSON(1), "series.jsonl": seriesLines(60_000)})
+	good(t, "series", "build", "--meta", filepath.Join(dir, "meta.json"), "--block-series", "500", filepath.Join(dir, "series.jsonl"), "-o", filepath.Join(dir, "out"))
+	server := rangetest.New(t)
+	at := ""
+	for _, name := range []string{"part-0.series", "manifest.json"} {
+		content, err := os.ReadFile(filepath.Join(dir, "out", folderOf(1), name))
+		storetest.Must(t, err)
+		at = server.Put("/"+folderOf(1)+"/"+name, content)
+	}
+	args := []string{"get", at}
+	dice := rand.New(rand.NewPCG(1, 2))
+	var want strings.Builder
+	for k := range 1000 {
+		i := dice.IntN(60_000)
+		path := fmt.Sprintf("1025/%d", 10+i)
+		if k%2 == 0 {
+			path += "/host"
+			fmt.Fprintf(&want, "\"web-%06d\"\n", i)
+		} else {
+			fmt.Fprintf(&want, `{"table_id":1025,"tsid":%d,"row_count":%d,"labels":{"host":"web-%06d"}}`+"\n", 10+i, 1+i%7, i)
+		}
+		args = append(args, path)
+	}
+	out, receipt := receiptOf(t, server, args...)
+	if out != want.String() || receipt.Requests > 5 {
+		t.Errorf("%d requests, %d bytes of output, want %d", receipt.Requests, len(out), want.Len())
+	}
+	// What stands in front of one that is not there is printed, and so is what is no single series.
+	args = []string{"get", at, "1025/12", "1025/11/host", "1025/999999", "1025/13"}
+	if out, errs, status := command(t, args...); out != seriesLines(3)[len(seriesLines(2)):]+"\"web-000001\"\n" || status != statusFailed || !strings.Contains(errs, "1025/999999: there is no such series") {
+		t.Errorf("%s, %s, %d", out, errs, status)
+	}
+	lines := strings.Split(good(t, "get", at, "1025/12/host", "part-0/0/0/host", "1025/13/host"), "\n")
+	if len(lines) != 4 || lines[0] != `"web-000002"` || !strings.HasPrefix(lines[1], `["web-000000","web-000001",`) || lines[2] != `"web-000003"` {
+		t.Errorf("a block between series: %.200q", lines)
 	}
 }
 

@@ -505,32 +505,62 @@ func (e *env) artifactCat(ctx context.Context, a *artifact, out *jsonFlags) erro
 // artifactGet prints what the paths name, each as a line of JSON.
 func (e *env) artifactGet(ctx context.Context, a *artifact, paths []string, out *jsonFlags) error {
 	p := &seriesPrinter{env: e, ctx: ctx, pretty: out.Pretty}
+	var row []seriesPlace // single series, which are looked up together
 	for _, path := range paths {
 		s, err := a.find(ctx, path)
+		if err == nil && s.one {
+			row = append(row, s)
+			continue
+		}
+		if err := p.getRow(a, row); err != nil {
+			return err
+		}
+		row = row[:0]
 		if err == nil {
 			err = p.get(a, s)
 		}
 		if err == nil {
-			err = p.line()
-		}
-		if err == nil {
-			err = e.out.Flush()
+			err = p.shownLine()
 		}
 		if err != nil {
 			return err
 		}
+	}
+	return p.getRow(a, row)
+}
+
+// shownLine ends a line, and shows it.
+func (p *seriesPrinter) shownLine() error {
+	if err := p.line(); err != nil {
+		return err
+	}
+	return p.out.Flush()
+}
+
+// getRow prints single series.
+func (p *seriesPrinter) getRow(a *artifact, row []seriesPlace) error {
+	ids := make([]series.ID, len(row))
+	for i := range row {
+		ids[i] = row[i].First
+	}
+	i := 0
+	for r, err := range a.LookupAll(p.ctx, ids) {
+		if err == nil {
+			err = p.add(r, row[i].column)
+		}
+		if err == nil {
+			err = p.shownLine()
+		}
+		if err != nil {
+			return err
+		}
+		i++
 	}
 	return nil
 }
 
+// get prints the series of a range.
 func (p *seriesPrinter) get(a *artifact, s seriesPlace) error {
-	if s.one {
-		r, err := a.Lookup(p.ctx, s.First)
-		if err != nil {
-			return err
-		}
-		return p.add(r, s.column)
-	}
 	p.buf = append(p.buf, '[')
 	separate := false
 	for r, err := range a.Records(p.ctx, s.Range) {
