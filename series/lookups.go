@@ -191,9 +191,10 @@ func (l *lookups) take(r *rows, from, to int) {
 		}
 		rec := Record{ID: l.ids[i], RowCount: r.counts[row], Labels: make([]Label, 0, len(columns))}
 		for _, c := range columns {
-			if d := r.tags[c.tag]; d.codes[row] != 0 {
+			d := r.tags[c.tag]
+			if code := d.codes.at(row); code != 0 {
 				// A value is a piece of all the text of its column, which would be held with it.
-				rec.Labels = append(rec.Labels, Label{l.a.tags[c.tag].Name, strings.Clone(d.values[d.codes[row]])})
+				rec.Labels = append(rec.Labels, Label{l.a.tags[c.tag].Name, strings.Clone(d.value(code))})
 			}
 		}
 		l.records[i], l.state[i] = rec, lookupFound
