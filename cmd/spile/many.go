@@ -158,7 +158,12 @@ type oneOf struct {
 // forAll reports whether an error is one that the other objects of many would have as well: a wrong usage, a budget that is spent.
 func forAll(err error) bool {
 	wrong := usageError{}
-	return errors.As(err, &wrong) || errors.Is(err, fault.Limit) && overBudget.MatchString(err.Error())
+	return errors.As(err, &wrong) || isSpent(err)
+}
+
+// isSpent reports whether an error is that of a read which would pass a budget.
+func isSpent(err error) bool {
+	return errors.Is(err, fault.Limit) && overBudget.MatchString(err.Error())
 }
 
 // overBudget is how the refusal of a read begins that would pass a budget.

@@ -146,7 +146,9 @@ func (d *document) openPlain(ctx context.Context, obj source.Object, e *env, f *
 	}
 	switch d.format {
 	case formatMsgpack, formatCBOR:
-		d.Reader, err = msglc.OpenRaw(ctx, plain, d.format.codec(), f.options())
+		o := f.options()
+		o.Offset = 0 // plain begins there
+		d.Reader, err = msglc.OpenRaw(ctx, plain, d.format.codec(), o)
 	case formatJSON:
 		d.Reader, err = e.openJSON(ctx, plain, f)
 	}
@@ -185,13 +187,28 @@ func (d *document) Close() error {
 	return d.Reader.Close()
 }
 
-// from is what lies in obj from the offset on.
+// from is what lies in obj from the offset on, which closes obj when it is closed. With an error it is obj, still open.
 func from(obj source.Object, offset size) (source.Object, error) {
 	if offset == 0 {
 		return obj, nil
 	}
-	return source.Section(obj, int64(offset), obj.Size()-int64(offset))
+	if int64(offset) > obj.Size() {
+		return obj, fault.New(fault.Invalid, "", "nothing there, the size is %d", obj.Size()).In(obj.Name()).At(int64(offset))
+	}
+	rest, err := source.Section(obj, int64(offset), obj.Size()-int64(offset))
+	if err != nil {
+		return obj, err
+	}
+	return &restOf{rest, obj}, nil
 }
+
+// restOf is a section that closes the object that it is of.
+type restOf struct {
+	source.Object
+	whole source.Object
+}
+
+func (r *restOf) Close() error { return r.whole.Close() }
 
 func formatOf(c value.Codec) format {
 	if c == value.CBOR {

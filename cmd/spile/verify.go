@@ -29,7 +29,8 @@ a line for each finding: file, document path, what is wrong, byte offset. It goe
 Of a table it checks the header, the descriptors and the MAC, and with --deep every column. With --schema it says where
 the file is not what the schema takes, and which numbers of an enumeration have no label.
 
-The exit status is 0 when there is no finding. What is odd and yet no fault, such as a binary that looks like a Python
+The exit status is 0 when there is no finding. When a budget is spent, it is 1, and a line says for how many files it was not
+enough. What is odd and yet no fault, such as a binary that looks like a Python
 pickle, is a line on standard error.
 
 Of a series artifact it checks the manifest, the frames and the pages of all parts, with --deep every column, too; a
@@ -126,6 +127,9 @@ func (e *env) verify(ctx context.Context, files []string, in *sourceFlags, out *
 	if err != nil {
 		return err
 	}
+	if total.unread > 0 && len(files) > 1 {
+		e.say("%d of %d files were not checked to their end: the budget is spent", total.unread, len(files))
+	}
 	if out.asJSON() {
 		if err := e.printJSON(total.reports, &out.tableFlags); err != nil {
 			return err
@@ -147,6 +151,7 @@ func (e *env) verify(ctx context.Context, files []string, in *sourceFlags, out *
 type verifyTotal struct {
 	reports  []verifyReport
 	findings int
+	unread   int   // files that the budget was not enough for
 	failed   error // the gravest of the errors that are no findings
 }
 
@@ -198,7 +203,13 @@ func (e *env) verifyDone(ctx context.Context, r *verifyReport, err error, total 
 		if err := e.out.Flush(); err != nil { // the findings before it come first
 			return err
 		}
-		e.say("%s", e.hinted(err))
+		spent := isSpent(err)
+		if spent {
+			total.unread++
+		}
+		if !spent || total.unread == 1 { // it is the same for all of them
+			e.say("%s", e.hinted(err))
+		}
 		if total.failed == nil || errors.Is(err, fault.Changed) {
 			total.failed = err
 		}
