@@ -1,7 +1,9 @@
 package series
 
 import (
+	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -10,8 +12,11 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/cespare/xxhash/v2"
+
 	"github.com/spilehq/spile/fault"
 	"github.com/spilehq/spile/internal/wire"
+	"github.com/spilehq/spile/source"
 )
 
 // plainDict decodes the chunk of a tag as the format says it, one entry and one row after the other: the value of each code, the
@@ -308,4 +313,184 @@ func quote(text string) string {
 		b.WriteRune(c)
 	}
 	return b.String()
+}
+
+// What is wrong with one chunk is told alike by everything that reads it, at the first reading, with the check and the place that a
+// verifier gives.
+func TestDamagedChunkEverywhere(t *testing.T) {
+	ctx := context.Background()
+	r := rand.New(rand.NewPCG(5, 5))
+	m := &Manifest{RegionID: 1, Tags: []Tag{{1, "host"}, {2, "zone"}}}
+	var records []Record
+	for i := range uint64(240) {
+		rec := Record{ID: ID{1, 3 + 300*i}, RowCount: 1 + i*i}
+		if i%9 != 4 {
+			rec.Labels = append(rec.Labels, Label{"host", fmt.Sprintf("host-%d", i%40)})
+		}
+		if i%3 > 0 {
+			rec.Labels = append(rec.Labels, Label{"zone", strings.Repeat("z", int(i%5))})
+		}
+		records = append(records, rec)
+	}
+	target := buildIn(t, m, records, &WriteOptions{BlockSeries: 80})
+	part := target[PartName(0)]
+	f, err := parseFrame(part[:headerSize], part[len(part)-trailerSize:], uint64(len(part)), nil)
+	if err != nil || f.depth != 1 || f.root.Compression != compressionNone {
+		t.Fatal(err)
+	}
+	blocks, err := parseLeaf(part[f.root.Offset:f.root.end()], f, f.root, nil)
+	if err != nil || len(blocks) != 3 {
+		t.Fatal(err, len(blocks))
+	}
+	pattern := func(name string) *Matcher {
+		m, err := NewMatcher(Regexp, name, ".*[zh]?.*[0-9z].*")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	sound := openIn(t, target)
+	first := func(seq func(func(Record, error) bool)) error {
+		var err error
+		for _, err = range seq {
+		}
+		return err
+	}
+	ways := map[string]func(a *Artifact, b *block, c *column) error{
+		"select":  func(a *Artifact, b *block, c *column) error { return first(a.Select(ctx, &Query{})) },
+		"limited": func(a *Artifact, b *block, c *column) error { return first(a.Select(ctx, &Query{Limit: 1000})) },
+		"little": func(a *Artifact, b *block, c *column) error {
+			return first(a.Select(ctx, &Query{Memory: 60000, Range: &Range{ID{1, 4}, ID{1, 1 << 40}}}))
+		},
+		"records": func(a *Artifact, b *block, c *column) error { return first(a.Records(ctx, everything)) },
+		"lookup":  func(a *Artifact, b *block, c *column) error { _, err := a.Lookup(ctx, b.First); return err },
+		"lookups": func(a *Artifact, b *block, c *column) error {
+			return first(a.LookupAll(ctx, []ID{blocks[0].First, blocks[1].First, blocks[2].Last, blocks[2].First}))
+		},
+		"compare": func(a *Artifact, b *block, c *column) error {
+			_, err := Compare(ctx, a, sound, func(Difference) error { return nil })
+			return err
+		},
+		"merge": func(a *Artifact, b *block, c *column) error {
+			m, err := NewMerger([]*Artifact{sound, a}, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return first(m.Select(ctx, &Query{}))
+		},
+		"gather": func(a *Artifact, b *block, c *column) error {
+			g := NewGatherer(ctx, &Query{}, nil)
+			defer g.Close()
+			return g.Add(ctx, a, 0, nil)
+		},
+	}
+	numbers := map[string]func(a *Artifact, b *block, c *column) error{
+		"sum": func(a *Artifact, b *block, c *column) error { _, err := a.SumRows(ctx, &Query{}); return err },
+	}
+	identifiers := map[string]func(a *Artifact, b *block, c *column) error{
+		"cut": func(a *Artifact, b *block, c *column) error {
+			q := &Query{Range: &Range{ID{1, b.First.TSID + 1}, b.Last}}
+			_, err := a.Count(ctx, q)
+			return err
+		},
+	}
+	texts := map[string]func(a *Artifact, b *block, c *column) error{
+		"count": func(a *Artifact, b *block, c *column) error {
+			_, err := a.Count(ctx, &Query{Matchers: []*Matcher{pattern(c.name)}})
+			return err
+		},
+		"values": func(a *Artifact, b *block, c *column) error {
+			_, err := a.LabelValues(ctx, c.name, &Query{})
+			return err
+		},
+		"values that match": func(a *Artifact, b *block, c *column) error {
+			_, err := a.LabelValues(ctx, c.name, &Query{Matchers: []*Matcher{pattern(c.name)}})
+			return err
+		},
+		"names": func(a *Artifact, b *block, c *column) error {
+			_, err := a.LabelNames(ctx, &Query{Matchers: []*Matcher{pattern(c.name)}})
+			return err
+		},
+		"tables": func(a *Artifact, b *block, c *column) error {
+			_, err := a.Tables(ctx, &Query{Matchers: []*Matcher{pattern(c.name)}})
+			return err
+		},
+		"analyze": func(a *Artifact, b *block, c *column) error { _, err := Analyze(ctx, a, nil); return err },
+	}
+	seen := make(map[int]int)
+	for n := range 150 {
+		bi := r.IntN(len(blocks))
+		b := &blocks[bi]
+		c := &b.columns[r.IntN(len(b.columns))]
+		p := slices.Clone(part)
+		at := int(c.Offset) + r.IntN(int(c.Stored))
+		if r.IntN(3) == 0 {
+			at = int(c.Offset) + r.IntN(12)
+		}
+		p[at] = []byte{p[at] ^ 1<<r.IntN(8), byte(r.IntN(4)), byte(r.IntN(256))}[r.IntN(3)]
+		if n%5 == 1 && c == &b.columns[2] { // "host-1" twice
+			at = int(c.Offset) + bytes.Index(part[c.Offset:c.end()], []byte("host-2")) + 5
+			p = slices.Clone(part)
+			p[at] = '3'
+		}
+		if n%10 > 0 { // else check 42
+			sum := bytes.Index(p[f.root.Offset:], binary.LittleEndian.AppendUint64(nil, c.Checksum))
+			binary.LittleEndian.PutUint64(p[int(f.root.Offset)+sum:], xxhash.Sum64(p[c.Offset:c.end()]))
+			resign(p)
+		}
+		objects := map[string][]byte{ManifestName: target[ManifestName], PartName(0): p}
+		var want *fault.Error
+		if err := Verify(ctx, memoryArtifact(objects), &VerifyOptions{Full: true}, func(f Finding) {
+			if want == nil && !f.Warning && f.Check < 78 {
+				want = f.Err
+			}
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if want == nil {
+			continue
+		}
+		seen[Check(want)]++
+		for _, cost := range []source.Cost{{}, {Gap: 1 << 20, Parallel: 4}, {Gap: 100, Parallel: 2}} {
+			for _, cache := range []int64{-1, 0, 3000} {
+				open := func(ctx context.Context, name string) (source.Object, error) {
+					obj, err := memoryArtifact(objects)(ctx, name)
+					return priced{obj, cost}, err
+				}
+				use := func(of map[string]func(*Artifact, *block, *column) error) {
+					for name, way := range of {
+						a, err := Open(ctx, open, &Options{CacheBytes: cache})
+						if err != nil {
+							t.Fatal(err)
+						}
+						for range 2 {
+							err = way(a, b, c)
+							got, ok := errors.AsType[*fault.Error](err)
+							if !ok || Check(got) != Check(want) || got.Class != want.Class || got.Object != want.Object || got.Where != want.Where || got.Offset != want.Offset || got.Msg != want.Msg {
+								t.Errorf("damage %d, %s, cache %d, %+v:\n%v, want\n%v", n, name, cache, cost, err, want)
+							}
+						}
+						a.Close()
+					}
+				}
+				use(ways)
+				switch {
+				case c == &b.columns[0]:
+					use(identifiers)
+				case c == &b.columns[1]:
+					use(numbers)
+				default:
+					use(texts)
+				}
+			}
+		}
+		if t.Failed() {
+			return
+		}
+	}
+	for _, check := range []int{42, 70, 71, 72, 73, 74, 75, 76, 77} {
+		if seen[check] == 0 {
+			t.Errorf("check %d was not met: %v", check, seen)
+		}
+	}
 }
