@@ -494,3 +494,45 @@ func TestDamagedChunkEverywhere(t *testing.T) {
 		}
 	}
 }
+
+// Blocks with dictionaries of each kind of codes give what a plain look at all records does.
+func TestOracleOfLargeDictionaries(t *testing.T) {
+	for i, count := range []int{127, 128, 129, 255, 256, 257, 65537} {
+		r := rand.New(rand.NewPCG(uint64(i), 9))
+		c := &oracleCase{r: r, tags: []Tag{{1, "host"}, {2, "zone"}}}
+		c.values = [][]string{nastyValues(r, count), nastyValues(r, 3)}
+		for k := range count + 100 {
+			rec := Record{ID: ID{7, uint64(5 * k)}, RowCount: 1 + uint64(k)}
+			if k < count {
+				rec.Labels = append(rec.Labels, Label{"host", c.values[0][k]})
+			} else if r.IntN(2) == 0 {
+				rec.Labels = append(rec.Labels, Label{"host", c.values[0][r.IntN(count)]})
+			}
+			if r.IntN(4) > 0 {
+				rec.Labels = append(rec.Labels, Label{"zone", c.values[1][r.IntN(3)]})
+			}
+			c.records = append(c.records, rec)
+		}
+		queries := 6
+		if count > 1000 {
+			queries = 1
+		}
+		target := buildIn(t, &Manifest{RegionID: 1, Tags: c.tags}, c.records, &WriteOptions{BlockSeries: 70000, Zstd: i%2 == 0})
+		for _, o := range []*Options{nil, {CacheBytes: -1}} {
+			a, err := Open(context.Background(), target.opener(), o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range queries {
+				q := c.query(t)
+				if err := c.check(a, q); err != nil {
+					t.Fatalf("%d values: %q %v: %.2000s", count, q.Matchers, q.Range, err.Error())
+				}
+			}
+			if err := c.lookups(a); err != nil {
+				t.Fatalf("%d values: %.2000s", count, err.Error())
+			}
+			a.Close()
+		}
+	}
+}
