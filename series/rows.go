@@ -141,10 +141,10 @@ func (b *blockAt) decode(c *column, stored []byte) (v any, size int64, err error
 	if f, ok := err.(*fault.Error); ok {
 		err = f.At(int64(c.Offset))
 	}
-	if c.Compression != compressionNone && cap(p) > cap(room) {
+	if n := cap(p); c.Compression != compressionNone && n > cap(room) && n <= maxChunkRoom {
 		room = p
 	}
-	if cap(room) > 0 && cap(room) <= maxChunkRoom {
+	if cap(room) > 0 {
 		select {
 		case chunkRooms <- room:
 		default:

@@ -401,8 +401,15 @@ func (p *plan) evaluated(ctx context.Context, w wanted) iter.Seq2[[]*selection, 
 		var reads batch
 		var bytes *store
 		given := int64(0) // what the last window holds
+		room := func(of window) bool {
+			if given+of.held <= p.memory {
+				return true
+			}
+			given = 0
+			return yield(nil, nil)
+		}
 		evaluate := func(ctx context.Context, of window) bool {
-			if given+of.held > p.memory && !yield(nil, nil) {
+			if !room(of) {
 				return false
 			}
 			given = of.held
@@ -449,6 +456,9 @@ func (p *plan) evaluated(ctx context.Context, w wanted) iter.Seq2[[]*selection, 
 					end = last[len(last)-1].end()
 				}
 				ctx = source.UpTo(ctx, int64(min(end, part.tailAt)))
+				if !room(now.windows[0]) { // its stored bytes count, too
+					return false
+				}
 				if err := now.fetch(ctx, p, w, bytes); err != nil {
 					yield(nil, err)
 					return false
