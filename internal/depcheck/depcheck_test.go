@@ -43,6 +43,7 @@ var allowed = map[string][]string{
 	"internal/storetest":  {},
 	"internal/tabletest":  {"tcb"},
 	"internal/seriestest": {"series"},
+	"internal/systems":    {},
 
 	"adapters/jq":                {"msglc", "github.com/itchyny/gojq", "github.com/itchyny/timefmt-go"},
 	"adapters/internal/columnar": {"tcb"},
