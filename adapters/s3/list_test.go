@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -162,6 +163,36 @@ func TestEmptyObject(t *testing.T) {
 		obj, err := remote.Open(t.Context(), g, &remote.Options{Meter: meter, Retries: -1})
 		if (err == nil) != test.opens || err == nil && obj.Size() != 0 || meter.Receipt().Requests != test.requests {
 			t.Errorf("%s: %v, after %d requests", name, err, meter.Receipt().Requests)
+		}
+	}
+}
+
+// TestLostUpload: when the answer breaks off which says how the upload is called, what ends the writing says that it may be left; a
+// store that refuses to begin one has left none.
+func TestLostUpload(t *testing.T) {
+	for _, status := range []int{200, 403} {
+		s := anonymous(t, func(w http.ResponseWriter, r *http.Request) {
+			io.Copy(io.Discard, r.Body)
+			if r.Method != http.MethodPost || !r.URL.Query().Has("uploads") {
+				t.Errorf("%s %s", r.Method, r.URL)
+			}
+			if status == 200 {
+				w.Header().Set("Content-Length", "1000")
+			}
+			w.WriteHeader(status)
+			io.WriteString(w, "<InitiateMultipartUploadResult>")
+		})
+		w, err := s.Create(t.Context(), "s3://bucket/key", &remote.WriteOptions{PartSize: 5 << 20})
+		storetest.Must(t, err)
+		if _, err = w.Write(make([]byte, 6<<20)); err == nil {
+			err = w.Commit(t.Context())
+		}
+		if err == nil {
+			t.Fatalf("%d: an upload without a name has succeeded", status)
+		}
+		left := w.Abort(t.Context())
+		if says := left != nil && strings.Contains(left.Error(), "s3://bucket/key: an upload without parts may be left"); says != (status == 200) {
+			t.Errorf("%d: %v", status, left)
 		}
 	}
 }

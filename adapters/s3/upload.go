@@ -46,6 +46,7 @@ type upload struct {
 	object
 	options minio.PutObjectOptions // the condition of Put and Complete
 	id      string
+	lost    bool             // a request that begins an upload may have succeeded without an answer
 	made    minio.UploadInfo // by Put or Complete
 
 	mu    sync.Mutex
@@ -92,7 +93,9 @@ func (u *upload) Put(ctx context.Context, p []byte) error {
 }
 
 func (u *upload) Begin(ctx context.Context) (err error) {
+	ctx, rec := store.Keep(ctx)
 	u.id, err = u.store.again.NewMultipartUpload(ctx, u.bucket, u.key, minio.PutObjectOptions{})
+	u.lost = rec.Lost || store.BreaksOff(err)
 	if err != nil {
 		return u.failed("begin an upload", err)
 	}
@@ -194,11 +197,13 @@ func joinedETag(parts []minio.CompletePart) string {
 
 // Discard ends the upload, and the store drops its parts.
 func (u *upload) Discard(ctx context.Context) error {
-	if u.id == "" { // Begin failed
-		return nil
+	if u.id != "" {
+		if err := u.store.again.AbortMultipartUpload(ctx, u.bucket, u.key, u.id); err != nil && !gone(err) {
+			return u.failed("remove the parts of an upload", err)
+		}
 	}
-	if err := u.store.again.AbortMultipartUpload(ctx, u.bucket, u.key, u.id); err != nil && !gone(err) {
-		return u.failed("remove the parts of an upload", err)
+	if u.lost { // others may write to this name: which of its uploads is ours, nobody can say
+		return fault.New(nil, pkg, "an upload without parts may be left, which was begun without an answer that says its name; a rule of the bucket for incomplete uploads removes it").In(u.url)
 	}
 	return nil
 }
