@@ -52,7 +52,7 @@ func export(t testing.TB, a *seriestest.Artifact, o *seriesparquet.WriteOptions)
 // An artifact that is exported and built again has the same bytes.
 func TestRoundTrip(t *testing.T) {
 	for i, a := range seriestest.All(t, "../../testdata/series") {
-		if testing.Short() && i%6 != 0 { // all take minutes under the race detector
+		if testing.Short() && i%12 != 0 { // all take minutes under the race detector
 			continue
 		}
 		for _, o := range []*seriesparquet.WriteOptions{nil, {RowGroupRows: 7}} {
