@@ -287,8 +287,12 @@ func (s *seriesSet) valueJobs(label string, forms []form, index *promIndex, db *
 	}
 	var jobs []job
 	for _, f := range forms[:2] {
-		values := func() (any, error) { return f.a.LabelValues(ctx, label, &series.Query{}) }
-		ours := contender{name: "Spile", run: func() error { _, err := values(); return err }, answer: values}
+		q := &series.Query{}
+		ours := contender{
+			name:   "Spile",
+			run:    func() error { _, err := f.a.LabelValues(ctx, label, q); return err },
+			answer: func() (any, error) { return f.a.LabelValues(ctx, label, q) },
+		}
 		jobs = append(jobs, job{section: "series-query", name: s.jobName("values of " + label + ", " + f.name), ours: f.counted(ours), peers: peers})
 	}
 	return jobs

@@ -90,6 +90,25 @@ func (a *Artifact) LabelValues(ctx context.Context, name string, q *Query) ([]st
 			return v.(*tagValues).in(q.Mode), nil
 		}
 	}
+	values, err := a.labelValues(ctx, name, tag, known, q)
+	if err != nil || values == nil {
+		return nil, err
+	}
+	if whole {
+		a.cache.put(key, values, values.size)
+	}
+	all := values.in(q.Mode)
+	if q.Limit > 0 && int64(len(all)) > q.Limit {
+		all = all[:q.Limit]
+		if q.Explain != nil {
+			q.Explain.Truncated = true
+		}
+	}
+	return all, nil
+}
+
+// labelValues finds the values of a label that is a tag if it is known.
+func (a *Artifact) labelValues(ctx context.Context, name string, tag int, known bool, q *Query) (*tagValues, error) {
 	p, err := a.plan(q)
 	if err != nil || !known {
 		return nil, err
@@ -113,18 +132,7 @@ func (a *Artifact) LabelValues(ctx context.Context, name string, q *Query) ([]st
 			return nil, fault.New(fault.Limit, "series", "memory of %d bytes: more than %d values of the label %q", p.memory, found.len()-1, name).In(a.name)
 		}
 	}
-	values := &tagValues{found.sorted(), found.held}
-	if whole {
-		a.cache.put(key, values, values.size)
-	}
-	all := values.in(q.Mode)
-	if q.Limit > 0 && int64(len(all)) > q.Limit {
-		all = all[:q.Limit]
-		if q.Explain != nil {
-			q.Explain.Truncated = true
-		}
-	}
-	return all, nil
+	return &tagValues{found.sorted(), found.held}, nil
 }
 
 // Tables returns the tables that have series which are selected, sorted. Without matchers it reads pages alone.
