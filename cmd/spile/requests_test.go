@@ -158,6 +158,32 @@ func TestStoreLimits(t *testing.T) {
 	bad(t, statusUsage, "--timeout -1s", append(pack, "--timeout=-1s")...)
 }
 
+// TestLostUpload: when the answer that begins an upload is lost, the user is told what may be left, and what has failed.
+func TestLostUpload(t *testing.T) {
+	s := startCupboard(t)
+	file := filepath.Join(sampleFiles(t, map[string]string{"x": `{"a":"` + strings.Repeat("x", 40<<20) + `"}`}), "x")
+	s.hook(func(w http.ResponseWriter, r *http.Request) bool {
+		if !r.URL.Query().Has("uploads") {
+			return false
+		}
+		io.Copy(io.Discard, r.Body)
+		w.Header().Set("Content-Length", "1000")
+		io.WriteString(w, "<InitiateMultipartUploadResult>")
+		return true
+	})
+	out, errs, status := command(t, "pack", file, "-o", "s3://bucket/x.msg")
+	lines := strings.Split(strings.TrimSpace(errs), "\n")
+	if status != statusFailed || out != "" || len(lines) != 2 {
+		t.Fatalf("status %d, %q, %s", status, out, errs)
+	}
+	if want := "spile: warning: s3://bucket/x.msg: an upload without parts may be left"; !strings.HasPrefix(lines[0], want) {
+		t.Errorf("%s, not %s", lines[0], want)
+	}
+	if want := "spile: s3://bucket/x.msg: cannot begin an upload: "; !strings.HasPrefix(lines[1], want) {
+		t.Errorf("%s, not %s", lines[1], want)
+	}
+}
+
 // TestSlowCredentials: a store that waits for its credentials keeps nobody from another one.
 func TestSlowCredentials(t *testing.T) {
 	startCupboard(t)

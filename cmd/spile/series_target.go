@@ -125,7 +125,7 @@ func (p *storedPart) Commit() error {
 	return p.t.explained(p.name, err)
 }
 
-func (p *storedPart) Abort() { _ = p.w.Abort(p.ctx) }
+func (p *storedPart) Abort() { p.t.discard(p.ctx, p.w) }
 
 // published reports whether the manifest is in its place although the request for it has failed: the store may have made it and
 // the answer been lost. While that is not known, parts stay.

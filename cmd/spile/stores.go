@@ -140,6 +140,7 @@ func (e *env) list(ctx context.Context, prefix string) iter.Seq2[remote.Entry, e
 // storeOutput is an output in a store.
 type storeOutput struct {
 	*remote.Writer
+	env   *env
 	ctx   context.Context
 	cache *diskcache.Cache // nil without one
 	url   string
@@ -170,7 +171,7 @@ func (e *env) createStored(ctx context.Context, url string) (output, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &storeOutput{w, ctx, cache, url}, nil
+	return &storeOutput{w, e, ctx, cache, url}, nil
 }
 
 // Copy appends bytes of an object, which the store copies by itself when it has the object.
@@ -187,7 +188,14 @@ func (s *storeOutput) Copy(ctx context.Context, obj source.Object, start, n int6
 }
 
 // Abort removes what was sent, also when the run was asked to end.
-func (s *storeOutput) Abort() { _ = s.Writer.Abort(context.WithoutCancel(s.ctx)) }
+func (s *storeOutput) Abort() { s.env.discard(s.ctx, s.Writer) }
+
+// discard ends writing an object, and says so when something may be left of it.
+func (e *env) discard(ctx context.Context, w *remote.Writer) {
+	if err := w.Abort(context.WithoutCancel(ctx)); err != nil {
+		e.say("warning: %s", message(err))
+	}
+}
 
 func (s *stores) client() *http.Client {
 	c, _ := s.http.get(func() (*http.Client, error) { return httprange.NewClient(), nil })
