@@ -1,7 +1,10 @@
 package tcb
 
 import (
+	"bytes"
 	"context"
+	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/spilehq/spile/source"
@@ -59,6 +62,63 @@ func TestPartialRead(t *testing.T) {
 		}
 		if r := meter.Receipt(); r.Requests > c.requests || r.Bytes > c.bytes {
 			t.Errorf("%s took %d requests and %d bytes, want %d and %d", c.what, r.Requests, r.Bytes, c.requests, c.bytes)
+		}
+	}
+}
+
+// A table in memory is read where it lies: neither reading, with keys or without, nor a change of what was read touches it.
+func TestMemoryIsLeftAlone(t *testing.T) {
+	const rows = 3000
+	number := &Column{Tag: 1, Type: Type{Element: F64}, Rows: rows}
+	some := &Column{Tag: 2, Type: Type{Element: I32, Optional: true}, Rows: rows, Present: NewBitmap(rows)}
+	text := &Column{Tag: 3, Type: Type{Element: String}, Rows: rows}
+	for _, c := range []*Column{number, some, text} {
+		c.setLen(rows)
+	}
+	for i := range rows {
+		number.Float64s[i] = 1 / float64(i+1)
+		if i%3 > 0 {
+			some.Int32s[i] = int32(i * i)
+			some.Present.Set(i)
+		}
+		text.Strings[i] = fmt.Sprint("text ", i%50)
+	}
+	ctx := context.Background()
+	plain, err := Append(nil, rows, []*Column{number, some, text}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys := Keys{Encryption: testKey(0), MAC: testKey(1)}
+	sealed, err := Seal(plain, keys)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		file []byte
+		keys Keys
+	}{{plain, Keys{}}, {sealed, keys}} {
+		before := bytes.Clone(c.file)
+		for range 2 {
+			table, err := Open(ctx, source.Memory("table", c.file), &Options{Keys: c.keys})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range 2 { // of one table, and of one that is opened anew
+				got, err := table.Read(ctx)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !slices.Equal(got[0].Float64s, number.Float64s) || !slices.Equal(got[1].Int32s, some.Int32s) ||
+					!bytes.Equal(got[1].Present, some.Present) || !slices.Equal(got[2].Strings, text.Strings) {
+					t.Fatal("other values than were written")
+				}
+				clear(got[0].Float64s)
+				clear(got[1].Int32s)
+				clear(got[1].Present)
+			}
+		}
+		if !bytes.Equal(c.file, before) {
+			t.Error("the file in memory has changed")
 		}
 	}
 }
