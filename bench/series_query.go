@@ -39,7 +39,7 @@ func measureSeriesQuery(s *setup) ([]row, error) {
 	return s.seriesQueries(s.series, []bool{false, true})
 }
 
-// longSection is the section of artifacts of ten times as many series. It takes a quarter of an hour and 8 GB of memory.
+// longSection is the section of artifacts of ten times as many series. It takes five minutes and 8 GB of memory.
 const longSection = "series-long"
 
 func measureSeriesLong(s *setup) ([]row, error) {
