@@ -325,7 +325,8 @@ func (d *dict) lint(c *column, rows int) error {
 	if !c.hasStats {
 		return nil
 	}
-	if lo, hi := slices.Min(d.values()[1:]), slices.Max(d.values()[1:]); lo != c.min || hi != c.max {
+	values := d.values()[1:]
+	if lo, hi := slices.Min(values), slices.Max(values); lo != c.min || hi != c.max {
 		return corrupt(79, "the values go from %q to %q, the descriptor says %q to %q", short(lo), short(hi), short(c.min), short(c.max)).At(int64(c.Offset))
 	}
 	return nil

@@ -192,7 +192,7 @@ func (s *storeOutput) Abort() { s.env.discard(s.ctx, s.Writer) }
 
 // discard ends writing an object, and says so when something may be left of it.
 func (e *env) discard(ctx context.Context, w *remote.Writer) {
-	if err := w.Abort(context.WithoutCancel(ctx)); err != nil {
+	if err := w.Abort(ctx); err != nil {
 		e.say("warning: %s", message(err))
 	}
 }
