@@ -338,7 +338,7 @@ func (b *tocBuilder) end(i int) error {
 func (b *tocBuilder) nested() int { return len(b.frames) + b.outerTag + b.tags }
 
 func (b *tocBuilder) tooDeep(at int64) error {
-	return fault.New(fault.Limit, "msglc", "nested deeper than %d", b.depth).At(at)
+	return tooDeep(b.depth).At(at)
 }
 
 // push opens the container whose head ends in front of chunk[i].

@@ -52,6 +52,10 @@ func (b *budget) take(n Node, size int64) error {
 	return nil
 }
 
+func tooDeep(limit int) *fault.Error {
+	return fault.New(fault.Limit, "msglc", "nested deeper than %d", limit)
+}
+
 // Raw returns the encoded bytes of the value. They must not be changed. A blocks node gets an array header of the
 // shortest form; a combined node, and a slice over archives, have no encoding in one codec and are [fault.Invalid].
 func (n Node) Raw(ctx context.Context) (value.Raw, error) {
@@ -151,6 +155,7 @@ func (n Node) value(ctx context.Context, b *budget) (any, error) {
 			return nil, err
 		}
 	}
+	enclosed := len(b.at)
 	switch {
 	case n.e.hasRange && (n.e.children == 0 || !n.mixed() && n.fast()):
 		if err := b.take(n, n.e.end-n.e.start); err != nil {
@@ -160,8 +165,10 @@ func (n Node) value(ctx context.Context, b *budget) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		v, err := value.Decode(n.r.h.codec, p, n.r.s.limits)
+		v, err := value.Decode(n.r.h.codec, p, n.r.s.limits.Within(enclosed))
 		return v, n.fault(err)
+	case enclosed >= n.r.s.depth:
+		return nil, n.r.locate(tooDeep(n.r.s.depth).At(n.r.payload + n.e.start).On(b.path()))
 	case n.e.form == Blocks:
 		return n.blocksValue(ctx, b)
 	}
@@ -232,11 +239,12 @@ func (n Node) fast() bool {
 
 func (n Node) blocksValue(ctx context.Context, b *budget) (any, error) {
 	var list []any
+	limits := n.r.s.limits.Within(len(b.at) + 1)
 	err := n.eachBlock(ctx, 0, false, func(blk block, p []byte) error {
 		if err := b.take(n, blk.end-blk.start); err != nil {
 			return err
 		}
-		s := value.NewScanner(n.r.h.codec, p, n.r.s.limits)
+		s := value.NewScanner(n.r.h.codec, p, limits)
 		for range blk.count {
 			v, err := value.DecodeNext(s)
 			if err == io.EOF {

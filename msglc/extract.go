@@ -191,7 +191,7 @@ func (e *tocEncoder) move(c *tocCursor, root *entry, shift int64, maxDepth int) 
 			return c.failAt(node.at, "node without a range inside a list or map")
 		default:
 			if len(open) >= maxDepth {
-				return c.failAt(node.at, "nodes nested deeper than %d", maxDepth)
+				return tooDeep(maxDepth).At(c.t.base + node.at)
 			}
 			e.table(node.isMap, node.start-shift, node.end-shift, node.count)
 			c.seek(node.children)

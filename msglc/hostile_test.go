@@ -214,6 +214,46 @@ func TestOverlap(test *testing.T) {
 	}
 }
 
+// TestDepthAcrossNodes nests lists as deep as allowed and one deeper, the outer ones with nodes, the inner ones in a leaf
+// or a block: the limit is for all of them together, whichever way they are read.
+func TestDepthAcrossNodes(test *testing.T) {
+	const limit = 50
+	nested := func(v any, n int) any {
+		for range n {
+			v = []any{v}
+		}
+		return v
+	}
+	long := strings.Repeat("x", 3000)
+	for name, inner := range map[string]any{
+		"leaf":   []any{nested(1, limit-31), long},
+		"blocks": []any{[]any{nested(1, limit-32), nested(2, limit-32)}, long},
+		"node":   nested([]any{1, long, long}, limit-31),
+	} {
+		for _, more := range []int{0, 1} {
+			file := dumps(test, nested(inner, 30+more), &WriteOptions{Threshold: 1024})
+			for _, o := range []Options{{}, {NoFastLoading: true}, {CacheBytes: -1, NoFastLoading: true}} {
+				o.Limits.Depth = limit
+				r, err := Open(test.Context(), source.Memory("test.msg", file), &o)
+				if err == nil {
+					err = r.Verify(test.Context(), &VerifyOptions{Deep: true}, func(f Finding) {
+						if !errors.Is(f.Err, fault.Limit) || more == 0 {
+							test.Errorf("%s, %d more: finding %v", name, more, f.Err)
+						}
+					})
+					if err != nil {
+						test.Error(err)
+					}
+					_, err = r.Root().Value(test.Context())
+				}
+				if (more == 0) != (err == nil) || more > 0 && !errors.Is(err, fault.Limit) {
+					test.Errorf("%s, %d more, options %+v: error %v", name, more, o, err)
+				}
+			}
+		}
+	}
+}
+
 // touchAll reads a document in all ways; errors are fine, panics and endless work are not.
 func touchAll(ctx context.Context, n Node, depth int) {
 	n.Kind(ctx)

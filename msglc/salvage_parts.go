@@ -211,7 +211,7 @@ func (w *wreck) repairParts(dst part, c combiner, up *trail, depth int) error {
 		if !c.isMap {
 			break
 		}
-		step := trail{up: up, step: c.stepTo(i)}
+		step := up.to(c.stepTo(i))
 		h, name := keyContent(c.s.codec, e.name)
 		if h.Kind == value.String && !utf8.Valid(name) {
 			return fault.New(fault.Corrupt, "msglc", "name of a part that is not UTF-8").At(w.start + c.size).On(step.path().String())
@@ -240,7 +240,7 @@ func (w *wreck) repairParts(dst part, c combiner, up *trail, depth int) error {
 			at = out.size
 			made[e.offset] = at
 			before := dst.c.n
-			step := &trail{up: up, step: c.stepTo(i)}
+			step := up.to(c.stepTo(i))
 			sub, err := w.part(e.offset, ends[i])
 			if err == nil {
 				err = sub.repair(part{dst.c, dst.start + PrefixSize + at}, step, depth+1)
@@ -309,7 +309,7 @@ func (w *wreck) salvageParts(dst part, r *SalvageReport, up *trail, depth int) (
 	}
 	for _, i := range w.moved {
 		at := found.entries[i].offset
-		r.add(Break{Offset: w.start + at, Path: (&trail{up: up, step: found.stepTo(i)}).path(),
+		r.add(Break{Offset: w.start + at, Path: up.to(found.stepTo(i)).path(),
 			Err: w.corrupt(at, "the table of contents leads to no archive; the one that stands here, in its place, is taken for it")})
 	}
 	for _, at := range w.unlisted {
@@ -322,7 +322,7 @@ func (w *wreck) salvageParts(dst part, r *SalvageReport, up *trail, depth int) (
 	taken := make(map[int64]bool, len(found.entries))
 	names := partNames{codec: found.s.codec, taken: make(map[string]bool), last: make(map[string]int)}
 	for i, e := range found.entries {
-		at := &trail{up: up, step: found.stepTo(i)}
+		at := up.to(found.stepTo(i))
 		// Parts of different offsets share no byte, see partEnds. Those of one offset would, and in archives of archives
 		// they multiply.
 		if taken[e.offset] {

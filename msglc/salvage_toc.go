@@ -104,7 +104,7 @@ func (t *tocSalvage) look(e *entry, path *trail) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		keep, err := t.look(&child, &trail{up: path, step: step.Step()})
+		keep, err := t.look(&child, path.to(step.Step()))
 		if err != nil {
 			return false, err
 		}
@@ -196,7 +196,7 @@ func (t *tocSalvage) lookBlocks(e *entry, path *trail) error {
 			if size < end-start && whole == n { // bytes behind the last item: none of them can be trusted to be the right ones
 				whole, size = 0, 0
 			}
-			step := &trail{up: path, step: TextStep(strconv.FormatInt(items+whole, 10))}
+			step := path.to(TextStep(strconv.FormatInt(items+whole, 10)))
 			t.rep.add(Break{Offset: t.w.start + start + size, Path: step.path(), Err: t.w.corrupt(start+size, "block of %d items breaks after %d", n, whole)})
 			if t.rep.Unlisted == 0 {
 				said = len(t.rep.Breaks) - 1
@@ -222,7 +222,7 @@ func (t *tocSalvage) lookBlocks(e *entry, path *trail) error {
 
 // wholeItems counts the whole values in a payload range, n at most, and their bytes. The error says what breaks.
 func (t *tocSalvage) wholeItems(start, end, n int64) (items, size int64, err error) {
-	s, err := t.win.scan(start, end)
+	s, err := t.win.scan(start, end, t.r.s.limits)
 	if err != nil {
 		return 0, 0, err
 	}

@@ -404,7 +404,7 @@ func (c *tocCursor) walkTOC(tocStart int64, maxDepth int, visit func(e *entry, k
 			c.seek(e.behind)
 		case e.children != 0:
 			if len(open) > maxDepth {
-				return c.failAt(e.at, "nodes nested deeper than %d", maxDepth)
+				return tooDeep(maxDepth).At(c.t.base + e.at)
 			}
 			c.seek(e.children)
 			open = append(open, frame{left: e.count, node: e})

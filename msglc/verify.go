@@ -91,8 +91,19 @@ func (v *verifier) corrupt(r *Reader, path *trail, position int64, format string
 
 // trail is the path to a node, from the node up.
 type trail struct {
-	up   *trail
-	step Step
+	up    *trail
+	step  Step
+	depth int // steps from the root
+}
+
+func (t *trail) to(step Step) *trail { return &trail{up: t, step: step, depth: t.steps() + 1} }
+
+// steps is how many nodes enclose the one that the trail leads to.
+func (t *trail) steps() int {
+	if t == nil {
+		return 0
+	}
+	return t.depth
 }
 
 func (t *trail) path() Path {
@@ -150,6 +161,9 @@ func (v *verifier) node(r *Reader, w *window, e *entry, path *trail, from int64)
 		v.corrupt(r, path, from, "node starts at %d, its value at %d", e.start, from)
 	}
 	switch {
+	case e.children != 0 && path.steps() >= r.s.depth:
+		v.found(r, path, tooDeep(r.s.depth).At(r.payload+e.start))
+		return e.end
 	case e.form == Blocks:
 		return v.blocks(r, w, e, path, from)
 	case e.children == 0:
@@ -228,7 +242,7 @@ func (v *verifier) table(r *Reader, w *window, e *entry, path *trail, from int64
 			v.found(r, path, err)
 			return e.end
 		}
-		end := v.node(r, w, &child, &trail{up: path, step: step}, pos)
+		end := v.node(r, w, &child, path.to(step), pos)
 		if v.err != nil {
 			return -1
 		}
@@ -374,7 +388,7 @@ func (v *verifier) blocks(r *Reader, w *window, e *entry, path *trail, from int6
 		if err != nil || v.err != nil {
 			return -1
 		}
-		v.leaf(r, w, s, t, n, &trail{up: path, step: Step{text: strconv.FormatInt(before, 10) + ":" + strconv.FormatInt(before+n, 10)}})
+		v.leaf(r, w, s, t, n, path.to(Step{text: strconv.FormatInt(before, 10) + ":" + strconv.FormatInt(before+n, 10)}))
 		before += n
 	}
 	return end
@@ -385,10 +399,11 @@ func (v *verifier) leaf(r *Reader, w *window, start, end, count int64, path *tra
 	if !v.take(r, path, start, end-start) {
 		return
 	}
-	marked, err := v.decode(r, w, start, end, count, plainKeys)
+	limits := r.s.limits.Within(path.steps())
+	marked, err := v.decode(r, w, start, end, count, limits, plainKeys)
 	if errors.Is(err, fault.Invalid) {
 		// A key that is no string, most likely. The JSON form that takes all keys needs a look ahead into every map.
-		marked, err = v.decode(r, w, start, end, count, anyKeys)
+		marked, err = v.decode(r, w, start, end, count, limits, anyKeys)
 	}
 	if err != nil {
 		v.found(r, path, err)
@@ -406,12 +421,12 @@ var (
 )
 
 // decode decodes the values in a payload range, and reports whether there may be pickles in it.
-func (v *verifier) decode(r *Reader, w *window, start, end, count int64, o *value.JSONOptions) (marked bool, err error) {
-	s, err := w.scan(start, end)
+func (v *verifier) decode(r *Reader, w *window, start, end, count int64, limits value.Limits, o *value.JSONOptions) (marked bool, err error) {
+	s, err := w.scan(start, end, limits)
 	if err != nil {
 		return false, err
 	}
-	jw := value.NewJSONWriter(io.Discard, r.s.limits, o, nil)
+	jw := value.NewJSONWriter(io.Discard, limits, o, nil)
 	jw.At("", r.payload+start)
 	if count == 1 && end-start > maxInMemory { // it may read parts again, to compare many keys and to look ahead
 		ctx := source.UpTo(v.ctx, r.payload+end)
@@ -463,7 +478,7 @@ func (v *verifier) pickles(r *Reader, w *window, start, end int64, path *trail) 
 			return // by far the most
 		}
 	}
-	s, err := w.scan(start, end)
+	s, err := w.scan(start, end, r.s.limits)
 	for err == nil {
 		if err = s.Next(); err == nil && s.Kind == value.Bytes && looksLikePickle(s.Data) {
 			e := fault.New(fault.Invalid, "msglc", "binary value looks like a Python pickle of an array; it is never interpreted")
@@ -530,11 +545,11 @@ func (w *window) head(start, end int64) (value.Head, int64, error) {
 }
 
 // scan returns a scanner of a payload range.
-func (w *window) scan(start, end int64) (*value.Scanner, error) {
+func (w *window) scan(start, end int64, limits value.Limits) (*value.Scanner, error) {
 	if end-start > maxInMemory {
 		in := source.NewReader(w.ctx, w.r.s.obj, w.r.payload+start, end-start, copyBuffer)
-		return value.NewStream(w.r.h.codec, in, end-start, w.r.s.limits), nil
+		return value.NewStream(w.r.h.codec, in, end-start, limits), nil
 	}
 	p, err := w.bytes(start, end)
-	return value.NewScanner(w.r.h.codec, p, w.r.s.limits), err
+	return value.NewScanner(w.r.h.codec, p, limits), err
 }

@@ -85,6 +85,8 @@ type Limits struct {
 	// Depth is the number of arrays, maps and tags that may enclose one another; 0 means DefaultDepth,
 	// and more than MaxDepth is MaxDepth.
 	Depth int
+
+	around int // see Within
 }
 
 // DefaultDepth is the depth limit of the zero Limits. The reference writes about 490 levels and reads about 1,000
@@ -96,11 +98,18 @@ const DefaultDepth = 1000
 const MaxDepth = 10_000
 
 // MaxNesting is the depth limit that holds.
-func (l Limits) MaxNesting() int { return l.depth() }
-
-func (l Limits) depth() int {
+func (l Limits) MaxNesting() int {
 	if l.Depth <= 0 {
 		return DefaultDepth
 	}
 	return min(l.Depth, MaxDepth)
 }
+
+// Within gives the limits of values that n more containers enclose, so that the whole keeps to l.
+func (l Limits) Within(n int) Limits {
+	l.around += n
+	return l
+}
+
+// depth is how many containers and tags may enclose one another in the value at hand.
+func (l Limits) depth() int { return max(0, l.MaxNesting()-l.around) }

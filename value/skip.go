@@ -239,5 +239,5 @@ func badChunk(kind Kind, f *form) *fault.Error {
 }
 
 func depthFault(lim Limits) *fault.Error {
-	return fault.New(fault.Limit, "value", "nested deeper than %d", lim.depth())
+	return fault.New(fault.Limit, "value", "nested deeper than %d", lim.MaxNesting())
 }
