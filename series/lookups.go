@@ -5,7 +5,6 @@ import (
 	"errors"
 	"iter"
 	"slices"
-	"strings"
 
 	"golang.org/x/sync/errgroup"
 
@@ -182,21 +181,22 @@ func (l *lookups) part(ctx context.Context, p *part, from, to int) error {
 
 // take takes the series out of a block that are looked up, of the identifiers [from, to).
 func (l *lookups) take(r *rows, from, to int) {
-	columns := r.stored()
+	var found, at []int // identifiers, and their rows
 	for i := max(from, l.from(r.First)); i < min(to, l.behind(r.Last)); i++ {
 		row, ok := slices.BinarySearch(r.tsids, l.ids[i].TSID)
 		if !ok {
 			l.state[i] = lookupMissing
 			continue
 		}
-		rec := Record{ID: l.ids[i], RowCount: r.counts[row], Labels: make([]Label, 0, len(columns))}
-		for _, c := range columns {
-			d := r.tags[c.tag]
-			if code := d.codes.at(row); code != 0 {
-				// A value is a piece of all the text of its column, which would be held with it.
-				rec.Labels = append(rec.Labels, Label{l.a.tags[c.tag].Name, strings.Clone(d.value(code))})
-			}
-		}
-		l.records[i], l.state[i] = rec, lookupFound
+		found, at = append(found, i), append(at, row)
+	}
+	if len(found) == 0 {
+		return
+	}
+	out := r.pick(at)
+	var room labelRoom
+	for k, i := range found {
+		l.records[i] = Record{ID: l.ids[i], RowCount: r.counts[at[k]], Labels: room.labels(out, k, len(found)-k, Native)}
+		l.state[i] = lookupFound
 	}
 }

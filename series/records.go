@@ -87,10 +87,20 @@ func (r *rows) record(k int) Record {
 
 // span are the tags that were read, of the rows [from, to).
 func (r *rows) span(from, to int) []outColumn {
+	return r.shown(func(d *dict) ([]string, []uint32) { return d.span(from, to) })
+}
+
+// pick are the tags that were read, of some rows.
+func (r *rows) pick(of []int) []outColumn {
+	return r.shown(func(d *dict) ([]string, []uint32) { return d.pick(of) })
+}
+
+// shown are the tags that were read as records show them.
+func (r *rows) shown(cut func(d *dict) (values []string, codes []uint32)) []outColumn {
 	out := make([]outColumn, 0, len(r.tags))
 	for tag := range r.part.a.tags {
 		if d := r.tags[tag]; d != nil {
-			values, codes := d.span(from, to)
+			values, codes := cut(d)
 			out = append(out, outColumn{r.part.a.tags[tag].Name, values, codes})
 		}
 	}
