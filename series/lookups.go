@@ -135,7 +135,7 @@ func (l *lookups) part(ctx context.Context, p *part, from, to int) error {
 		w.tags[i] = i
 	}
 	var window []blockAt
-	size, held := int64(0), int64(0)
+	var sum extent
 	flush := func() error {
 		if len(window) == 0 {
 			return nil
@@ -147,7 +147,7 @@ func (l *lookups) part(ctx context.Context, p *part, from, to int) error {
 		for i := range got {
 			l.take(&got[i], from, to)
 		}
-		window, size, held = window[:0], 0, 0
+		window, sum = window[:0], extent{}
 		return nil
 	}
 	next := from
@@ -162,18 +162,13 @@ func (l *lookups) part(ctx context.Context, p *part, from, to int) error {
 		if b.unknown() != nil || holds > l.share {
 			continue
 		}
-		if len(window) > 0 && (size > batchBytes || held+holds > l.share) {
+		if len(window) > 0 && (sum.size > batchBytes || sum.held+holds > l.share) {
 			if err := flush(); err != nil {
 				return err
 			}
 		}
-		before := uint64(0)
-		if n := len(window); n > 0 {
-			before = window[n-1].end()
-		}
 		window = append(window, b)
-		size += b.reads(before)
-		held += holds
+		sum.add(&b, holds)
 	}
 	l.set(next, to, lookupMissing)
 	return flush()

@@ -111,13 +111,13 @@ func (r *rows) shown(cut func(d *dict) (values []string, codes []uint32)) []outC
 func (a *Artifact) windows(ctx context.Context, r Range, w wanted) iter.Seq2[[]rows, error] {
 	return func(yield func([]rows, error) bool) {
 		var window []blockAt
-		size, held := int64(0), int64(0)
+		var sum extent
 		flush := func() bool {
 			if len(window) == 0 {
 				return true
 			}
 			got, err := load(ctx, window, w, newStore(window[0].part))
-			window, size, held = window[:0], 0, 0
+			window, sum = window[:0], extent{}
 			return yield(got, err) && err == nil
 		}
 		for b, err := range a.blocks(ctx, []Range{r}) {
@@ -146,17 +146,12 @@ func (a *Artifact) windows(ctx context.Context, r Range, w wanted) iter.Seq2[[]r
 				}
 				return
 			}
-			full := size > windowBytes || held+holds > min(a.most, windowDecoded)
+			full := sum.size > windowBytes || sum.held+holds > min(a.most, windowDecoded)
 			if len(window) > 0 && (window[0].part != b.part || full) && !flush() {
 				return
 			}
-			before := uint64(0)
-			if n := len(window); n > 0 {
-				before = window[n-1].end()
-			}
 			window = append(window, b)
-			size += b.reads(before)
-			held += holds
+			sum.add(&b, holds)
 		}
 		flush()
 	}
