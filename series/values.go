@@ -139,14 +139,18 @@ func (s *valueSet) addShort(v shortValue) {
 	}
 }
 
-// addRows adds the values that the selected rows of a block have, until the set takes more than there may be. Where these are all
-// rows, that is the dictionary, since a verifier sees to it that each entry of it is used.
+// addRows adds the values that the selected rows of a block have, until the set takes more than there may be. Entries that no
+// row has, which a verifier alone objects to, are values of no series.
 func (s *valueSet) addRows(sel *selection, d *dict, most int64) {
-	var used []bool
-	if sel.count < int(sel.series) {
-		used = make([]bool, d.len())
-		for k := range sel.each() {
-			used[d.codes.at(k)] = true
+	used := make([]bool, d.len())
+	used[0] = true
+	left := d.len() - 1
+	for k := range sel.each() {
+		if code := d.codes.at(k); !used[code] {
+			used[code] = true
+			if left--; left == 0 {
+				break
+			}
 		}
 	}
 	for i := 1; i < d.len() && s.held <= most; {
@@ -154,7 +158,7 @@ func (s *valueSet) addRows(sel *selection, d *dict, most int64) {
 	}
 }
 
-// addSome adds some entries of a dictionary from one on, and returns the one behind them. Most are there already, and of many the
+// addSome adds some entries of a dictionary that are used, from one on, and returns the one behind them. Most are there already, and of many the
 // table lies in no cache: it is looked at for all of them, which waits for memory once, before what is found is compared.
 func (s *valueSet) addSome(d *dict, used []bool, from int) (next int) {
 	const some = 64
@@ -163,7 +167,7 @@ func (s *valueSet) addSome(d *dict, used []bool, from int) (next int) {
 	mask := uint64(len(t.slots) - 1)
 	n, i := 0, from
 	for ; i < d.len() && n < some; i++ {
-		if used != nil && !used[i] {
+		if !used[i] {
 			continue
 		}
 		at, size := int(d.at[i]), int(d.at[i+1]-d.at[i])-entryHead
