@@ -6,13 +6,12 @@ import (
 	"math/bits"
 	"slices"
 	"strings"
-	"sync"
 )
 
 // valueSet collects distinct values. A short one, as most are, stands in its table with its length, so that one look at memory
 // finds it.
 type valueSet struct {
-	table *valueTable
+	table valueTable
 	short int
 	long  map[string]struct{}
 	held  int64 // what the values take, as Query.Memory counts it
@@ -25,47 +24,17 @@ type shortValue struct{ hi, lo uint64 }
 const shortLength = 15
 
 // valueTable is a table of hashes with a power of two of slots, of which at most half are taken.
-type valueTable struct{ slots []shortValue }
+type valueTable []shortValue
 
-// keptValues are the slots of the longest table that waits for the next set: 4 MiB.
-const keptValues = 1 << 18
-
-var valueTables sync.Pool // of *valueTable
-
-func newValueSet() *valueSet {
-	t, _ := valueTables.Get().(*valueTable)
-	if t == nil {
-		t = &valueTable{}
-	}
-	t.resize(1 << 8)
-	return &valueSet{table: t}
-}
-
-// release gives the table to the next set.
-func (s *valueSet) release() {
-	if cap(s.table.slots) <= keptValues {
-		valueTables.Put(s.table)
-	}
-	s.table = nil
-}
+func newValueSet() *valueSet { return &valueSet{table: make(valueTable, 1<<8)} }
 
 func (s *valueSet) len() int { return s.short + len(s.long) }
 
-// resize makes an empty table.
-func (t *valueTable) resize(slots int) {
-	if cap(t.slots) < slots {
-		t.slots = make([]shortValue, slots)
-		return
-	}
-	t.slots = t.slots[:slots]
-	clear(t.slots)
-}
-
 // place is where a value is, or where it belongs.
-func (t *valueTable) place(v shortValue) *shortValue {
-	mask := uint64(len(t.slots) - 1)
+func (t valueTable) place(v shortValue) *shortValue {
+	mask := uint64(len(t) - 1)
 	for at := v.hash() & mask; ; at = (at + 1) & mask {
-		if s := &t.slots[at]; *s == v || s.lo == 0 {
+		if s := &t[at]; *s == v || s.lo == 0 {
 			return s
 		}
 	}
@@ -128,10 +97,10 @@ func (s *valueSet) addShort(v shortValue) {
 	}
 	*to = v
 	s.held += int64(v.len()) + valueSize
-	if s.short++; 2*s.short > len(s.table.slots) {
+	if s.short++; 2*s.short > len(s.table) {
 		old := s.table
-		s.table = &valueTable{make([]shortValue, 2*len(old.slots))}
-		for _, v := range old.slots {
+		s.table = make(valueTable, 2*len(old))
+		for _, v := range old {
 			if v.lo != 0 {
 				*s.table.place(v) = v
 			}
@@ -164,7 +133,7 @@ func (s *valueSet) addSome(d *dict, used []bool, from int) (next int) {
 	const some = 64
 	var values, found [some]shortValue
 	t := s.table
-	mask := uint64(len(t.slots) - 1)
+	mask := uint64(len(t) - 1)
 	n, i := 0, from
 	for ; i < d.len() && n < some; i++ {
 		if !used[i] {
@@ -176,7 +145,7 @@ func (s *valueSet) addSome(d *dict, used []bool, from int) (next int) {
 			continue
 		}
 		values[n] = shortValueAt(d.text, at, size)
-		found[n] = t.slots[values[n].hash()&mask]
+		found[n] = t[values[n].hash()&mask]
 		n++
 	}
 	for k, v := range values[:n] {
@@ -193,7 +162,7 @@ const valueStretch = 4 << 10
 // sorted are the values.
 func (s *valueSet) sorted() []string {
 	short := make([]shortValue, 0, s.short)
-	for _, v := range s.table.slots {
+	for _, v := range s.table {
 		if v.lo != 0 {
 			short = append(short, v)
 		}
