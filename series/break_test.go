@@ -229,7 +229,7 @@ func TestKindsOfDictionaries(t *testing.T) {
 					want[k>>6] |= 1 << (k & 63)
 				}
 			}
-			got, _, err := d.match(ctx, n, m, null, slices.Clone(before))
+			got, _, err := d.match(ctx, m, null, slices.Clone(before))
 			if err != nil || !slices.Equal(got, want) {
 				t.Fatalf("seed %d: %q null %t: %v", seed, m, null, err)
 			}

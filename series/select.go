@@ -699,7 +699,7 @@ func (s *selection) output(tags []int) {
 // match takes the rows out that a matcher does not select. It is run once for each value of the dictionary at most; how often, is
 // returned.
 func (s *selection) match(ctx context.Context, m planned, mode Mode) (ran int64, err error) {
-	s.alive, ran, err = s.tags[m.tag].match(ctx, int(s.series), m.Matcher, m.matchesNull(mode), s.alive)
+	s.alive, ran, err = s.tags[m.tag].match(ctx, m.Matcher, m.matchesNull(mode), s.alive)
 	return ran, fault.Locate(err, s.part.a.name, "", 0)
 }
 
