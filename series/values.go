@@ -127,8 +127,9 @@ func (s *valueSet) addRows(sel *selection, d *dict, most int64) {
 	}
 }
 
-// addSome adds some entries of a dictionary that are used, from one on, and returns the one behind them. Most are there already, and of many the
-// table lies in no cache: it is looked at for all of them, which waits for memory once, before what is found is compared.
+// addSome adds some entries of a dictionary that are used, from one on, and returns the one behind them. Most are there already,
+// and of many the table lies in no cache: it is looked at for all of them, which waits for memory once, before what is found is
+// compared.
 func (s *valueSet) addSome(d *dict, used []bool, from int) (next int) {
 	const some = 64
 	var values, found [some]shortValue
