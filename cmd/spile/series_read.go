@@ -306,7 +306,7 @@ func (e *env) artifactLs(ctx context.Context, a *artifact, path string, out *tab
 		return err
 	}
 	if out.asJSON() {
-		return list.end()
+		return list.end("\n")
 	}
 	return nil
 }
