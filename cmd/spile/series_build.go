@@ -2,12 +2,10 @@ package main
 
 import (
 	"context"
-	"os"
 
 	"github.com/spf13/cobra"
 
 	"github.com/spilehq/spile/adapters/promtsdb"
-	"github.com/spilehq/spile/fault"
 	"github.com/spilehq/spile/series"
 )
 
@@ -233,9 +231,9 @@ func (b *seriesBuild) proposeMeta(ctx context.Context, in *seriesInput) error {
 
 // readMeta reads what an artifact is to be built of.
 func readMeta(path string) (*series.Manifest, error) {
-	text, err := os.ReadFile(path)
+	text, err := readNamed(path)
 	if err != nil {
-		return nil, fault.New(nil, "", "").In(path).Because(bare(err))
+		return nil, err
 	}
 	m, err := series.ParseMeta(text)
 	return m, named(err, path)

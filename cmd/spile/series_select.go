@@ -8,7 +8,6 @@ import (
 	"io"
 	"iter"
 	"math"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -120,9 +119,9 @@ func (f *selectFlags) query(selector string) (*series.Query, error) {
 
 // readTableNames reads the names of tables.
 func readTableNames(path string) (map[uint32]string, error) {
-	f, err := os.Open(path)
+	f, err := openNamed(path)
 	if err != nil {
-		return nil, fault.New(nil, "", "").In(path).Because(bare(err))
+		return nil, err
 	}
 	defer f.Close()
 	r := csv.NewReader(f)
