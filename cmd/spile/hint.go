@@ -25,6 +25,7 @@ var hints = []struct{ pattern, flag, text string }{
 	{`stands for an absent value: another must be chosen`, "null", "--null chooses it"},
 	{`is encrypted, and there is no key for it`, "key-file", "--key-file names one"},
 	{` in one artifact and .* in another`, "keep-first", "--keep-first takes that of the earliest bucket"},
+	{`want a number of 32 bits, for an enumeration$`, "schema", "--schema gives the labels of one"},
 	{`read it without the sidecar`, "no-sidecar", "--no-sidecar does that"},
 	{`"\*" is no index into a list, and no slice`, "", "spile query takes all items, as in '.runs[].label'"},
 }

@@ -49,6 +49,14 @@ func (e *env) open(ctx context.Context, arg string, f *sourceFlags) (*document, 
 		arg = beside(arg, series.ManifestName)
 	}
 	obj, err := e.object(ctx, arg, f)
+	if errors.Is(err, fault.NotFound) {
+		switch {
+		case inFolder && isHTTP(arg):
+			err = advised{err, "servers of files over HTTP do not list them, so a URL with a slash at its end is the folder of one artifact"}
+		case e.remote.full < 0 && new(size).Set(arg) == nil:
+			err = advised{err, "MAX of --allow-full-download stands behind a ="}
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
