@@ -335,6 +335,8 @@ func (m *artifactSet) getPlace(ctx context.Context, p *seriesPrinter, s *seriesP
 		return missing("there is no label %q; spile info lists them", s.column)
 	case s.one && n == 0:
 		return missing("there is no such series")
+	case s.level < 0 && n == 0:
+		return missing("there is no such table")
 	case !s.one:
 		p.buf = append(p.buf, ']')
 	}

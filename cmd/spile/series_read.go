@@ -578,6 +578,9 @@ func (p *seriesPrinter) get(a *artifact, s seriesPlace) error {
 			return err
 		}
 	}
+	if !separate && s.level < 0 {
+		return fault.New(fault.NotFound, "", "there is no such table").In(a.Name()).On(strconv.FormatUint(uint64(s.First.Table), 10))
+	}
 	p.buf = append(p.buf, ']')
 	return nil
 }
