@@ -32,6 +32,9 @@ func (r *Reader) FindAll(ctx context.Context, paths []Path) iter.Seq2[Node, erro
 			}
 			return
 		}
+		if r.toc != nil {
+			r.toc.loadFor(ctx, len(paths))
+		}
 		for len(paths) > 0 {
 			found, failed := r.findSome(ctx, paths)
 			for i := range found {

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/spilehq/spile/fault"
 	"github.com/spilehq/spile/source"
 	"github.com/spilehq/spile/value"
@@ -19,6 +21,9 @@ const tocPageSize = 64 << 10
 
 // maxTOCRun bounds how far a sequential pass over the table reads ahead, in pages.
 const maxTOCRun = 16
+
+// pathsOfPage is for how many paths that are looked for together a page of the table is read ahead.
+const pathsOfPage = 4
 
 // tocBytes gives the bytes of one table of contents.
 type tocBytes struct {
@@ -115,21 +120,56 @@ func (t *tocBytes) load(ctx context.Context, i int) (*[]byte, error) {
 	for last+1 < len(t.pages) && last+1 < i+n && t.pages[last+1].Load() == nil {
 		last++
 	}
-	from, to := int64(i)*tocPageSize, min(int64(last+1)*tocPageSize, t.size)
-	buf := make([]byte, to-from)
 	if i == t.expect {
 		ctx = atOnce(ctx)
 	}
-	ctx = source.UpTo(source.ForDirectory(ctx), t.base+t.size)
+	page, err := t.fetch(source.UpTo(source.ForDirectory(ctx), t.base+t.size), i, last)
+	if err != nil {
+		return nil, err
+	}
+	t.run, t.expect = last-i+1, last+1
+	return page, nil
+}
+
+// loadFor loads the whole table, in runs side by side, for n paths that lead to various places of it: where a request is dear,
+// and there are some paths for each page. What fails is left to those who need it.
+func (t *tocBytes) loadFor(ctx context.Context, n int) {
+	cost := t.obj.Cost()
+	if cost.Gap < tocPageSize || len(t.pages) > min(n/pathsOfPage, t.pool.bound) || t.loading.lock(ctx) != nil {
+		return
+	}
+	defer t.loading.unlock()
+	var work errgroup.Group
+	work.SetLimit(max(1, cost.Parallel))
+	ctx = source.ForDirectory(ctx)
+	missing := -1 // the first page of a run
+	for i := range len(t.pages) + 1 {
+		here := i == len(t.pages) || t.pages[i].Load() != nil
+		if missing >= 0 && (here || i == missing+maxTOCRun) {
+			first := missing
+			ctx := source.UpTo(ctx, t.base+min(int64(i)*tocPageSize, t.size))
+			work.Go(func() error { _, err := t.fetch(ctx, first, i-1); return err })
+			missing = -1
+		}
+		if missing < 0 && !here {
+			missing = i
+		}
+	}
+	work.Wait()
+}
+
+// fetch reads pages, and returns the first of them, which may be forgotten already.
+func (t *tocBytes) fetch(ctx context.Context, first, last int) (*[]byte, error) {
+	from, to := int64(first)*tocPageSize, min(int64(last+1)*tocPageSize, t.size)
+	buf := make([]byte, to-from)
 	if err := t.read(ctx, buf, t.base+from); err != nil {
 		return nil, err
 	}
-	for k := i; k <= last; k++ {
-		page := buf[(k-i)*tocPageSize : min((k-i+1)*tocPageSize, len(buf))]
+	for k := first; k <= last; k++ {
+		page := buf[(k-first)*tocPageSize : min((k-first+1)*tocPageSize, len(buf))]
 		t.pages[k].Store(&page)
 	}
-	t.pool.add(t, i, last)
-	t.run, t.expect = last-i+1, last+1
+	t.pool.add(t, first, last)
 	page := buf[:min(tocPageSize, len(buf))]
 	return &page, nil
 }

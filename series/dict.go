@@ -11,6 +11,7 @@ import (
 	"sync"
 	"unicode/utf8"
 
+	"github.com/spilehq/spile/internal/box"
 	"github.com/spilehq/spile/internal/wire"
 )
 
@@ -93,16 +94,17 @@ func decodeDict(p []byte, n int, nulls uint32) (*dict, error) {
 	if err := d.decode(p, n, nulls); err != nil {
 		return nil, err
 	}
+	d.text = strings.Clone(d.text)
 	return d, nil
 }
 
-// decode is decodeDict into memory that is there.
+// decode is decodeDict into memory that is there. The text is in that of the chunk.
 func (d *dict) decode(p []byte, n int, nulls uint32) error {
 	text, pos, err := dictionary(p)
 	if err != nil {
 		return err
 	}
-	d.text = string(text)
+	d.text = box.Text(text)
 	if err := d.entries(); err != nil {
 		return err
 	}
@@ -145,7 +147,7 @@ func (d *dict) entries() error {
 	d.at[0] = 9
 	seen := newDistinct(int(count))
 	defer seen.release()
-	plain := isASCII(text)
+	plain := isASCII(text[8:]) // the number in front may be any
 	pos := 9
 	for i := 1; i < int(count); i++ {
 		if pos >= len(text) {

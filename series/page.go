@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/spilehq/spile/fault"
+	"github.com/spilehq/spile/internal/box"
 )
 
 // The kinds of pages.
@@ -150,6 +151,7 @@ func (r *pageReader) text(check int, what string) string {
 
 // tagIndex finds tags by their names.
 type tagIndex struct {
+	names   []string
 	byName  map[string]int
 	ordered bool // they are those of a manifest, and blocks store them in its order
 	grows   bool // what is met is added
@@ -158,9 +160,19 @@ type tagIndex struct {
 func newTagIndex(tags []Tag) *tagIndex {
 	x := &tagIndex{byName: make(map[string]int, len(tags)), ordered: true}
 	for i, t := range tags {
+		x.names = append(x.names, t.Name)
 		x.byName[t.Name] = i
 	}
 	return x
+}
+
+// find finds a tag. It is tried first whether it is one: in a row of columns most are the next of all tags.
+func (x *tagIndex) find(name string, first int) (tag int, ok bool) {
+	if first < len(x.names) && x.names[first] == name {
+		return first, true
+	}
+	tag, ok = x.byName[name]
+	return tag, ok
 }
 
 // parseLeaf reads a leaf page and makes checks 44 to 46, 49, 50 and 54 to 69. tags is nil where there is no manifest and
@@ -200,39 +212,39 @@ func outOfOrder(b *block, before ID) error {
 	return corrupt(59, "the block begins with %s, the one before ends with %s", b.First, before).On(blockPlace(b.index))
 }
 
-// findBlock reads the blocks of a leaf up to the one that has an identifier in it; it is nil when there is none. Of the checks it
-// makes those of the blocks that it reads.
-func findBlock(p []byte, f *frame, tags *tagIndex, id ID) (*block, error) {
+// findBlock reads the blocks of a leaf up to the one that has an identifier in it into the memory of b, and reports whether
+// there is one. Of the checks it makes those of the blocks that it reads. The texts of the block are in the memory of the page.
+func findBlock(p []byte, f *frame, tags *tagIndex, id ID, b *block) (bool, error) {
 	count, err := pageKind(p, false)
 	if err != nil {
-		return nil, err
+		return false, err
 	}
-	r := &pageReader{p: p, all: string(p), pos: pagePrefix}
+	r := &pageReader{p: p, all: box.Text(p), pos: pagePrefix}
 	chunksEnd := uint64(headerSize)
-	b, before := &block{}, ID{}
+	before := ID{}
 	for i := 0; uint64(i) < count; i++ {
 		b.index, b.offset = i, int64(r.pos)
 		if err := b.parse(r, f, tags, &chunksEnd); err != nil {
-			return nil, fault.Locate(err, "", blockPlace(i), 0)
+			return false, fault.Locate(err, "", blockPlace(i), 0)
 		}
 		if i > 0 && !before.Less(b.First) {
-			return nil, outOfOrder(b, before)
+			return false, outOfOrder(b, before)
 		}
 		switch b.compare(id) {
 		case 0:
-			return b, nil
+			return true, nil
 		case 1:
-			return nil, nil
+			return false, nil
 		}
 		before = b.Last
 	}
-	return nil, nil
+	return false, nil
 }
 
 func (b *block) parse(r *pageReader, f *frame, tags *tagIndex, chunksEnd *uint64) error {
 	hasManifest, known := tags != nil && tags.ordered, 0
 	if hasManifest {
-		known = len(tags.byName)
+		known = len(tags.names)
 	}
 	table, first, last := r.u32(), r.u64(), r.u64()
 	b.Range = Range{ID{table, first}, ID{table, last}}
@@ -325,7 +337,7 @@ func (b *block) parseColumn(r *pageReader, c *column, i int, f *frame, tags *tag
 		return at(corrupt(62, "column %d is %q, not %s", i, c.name, want[i]))
 	case i < 2:
 	case names == nil:
-		tag, ok := tags.byName[c.name]
+		tag, ok := tags.find(c.name, *before+1)
 		if !ok || tag <= *before {
 			return at(corrupt(63, "the column is no tag of the manifest, or not in its order"))
 		}
@@ -343,7 +355,8 @@ func (b *block) parseColumn(r *pageReader, c *column, i int, f *frame, tags *tag
 		case !ok && !tags.grows:
 			return at(corrupt(63, "the column was not there when the part was opened"))
 		case !ok:
-			tag = len(tags.byName)
+			tag = len(tags.names)
+			tags.names = append(tags.names, c.name)
 			tags.byName[c.name] = tag
 		}
 		c.tag = tag

@@ -6,7 +6,6 @@ import (
 	"iter"
 	"slices"
 	"sort"
-	"strings"
 	"sync"
 
 	"github.com/spilehq/spile/fault"
@@ -376,8 +375,7 @@ func (a *Artifact) lookupKept(ctx context.Context, b blockAt, id ID) (*Record, e
 // the series. The record is nil when it is not there.
 func (p *part) lookupOnce(ctx context.Context, leaf int, id ID) (*Record, error) {
 	room, _ := lookupRooms.Get().(*lookupRoom)
-	if room == nil || cap(room.stored) > maxLookupRoom || cap(room.decoded) > maxLookupRoom || cap(room.numbers) > maxLookupRoom/8 ||
-		cap(room.dict.at) > maxLookupRoom/4 || room.dict.codes.bytes() > maxLookupRoom {
+	if room == nil || room.isLarge() {
 		room = &lookupRoom{}
 	}
 	defer func() {
@@ -385,11 +383,11 @@ func (p *part) lookupOnce(ctx context.Context, leaf int, id ID) (*Record, error)
 		room.dict.text = ""
 		lookupRooms.Put(room)
 	}()
-	found, err := room.block(ctx, p, leaf, id)
-	if err != nil || found == nil {
+	ok, err := room.findBlock(ctx, p, leaf, id)
+	if err != nil || !ok {
 		return nil, err
 	}
-	b := blockAt{found, p, leaf}
+	b := blockAt{&room.block, p, leaf}
 	if err := b.fitsLookup(); err != nil {
 		return nil, err
 	}
@@ -407,7 +405,7 @@ func (p *part) lookupOnce(ctx context.Context, leaf int, id ID) (*Record, error)
 	}
 	n := int(b.series)
 	payload := func(c *column) ([]byte, error) {
-		p, err := room.decode(c.payloadRef, room.get(c))
+		p, err := room.chunks.decode(c.payloadRef, room.get(c))
 		if err != nil {
 			return nil, b.atChunk(err, c)
 		}
@@ -438,6 +436,7 @@ func (p *part) lookupOnce(ctx context.Context, leaf int, id ID) (*Record, error)
 		}
 	}
 	r := &Record{ID: id, Labels: make([]Label, 0, len(columns))}
+	room.values, room.ends = room.values[:0], room.ends[:0]
 	counts, err := payload(&b.columns[1])
 	if err != nil {
 		return nil, err
@@ -455,26 +454,63 @@ func (p *part) lookupOnce(ctx context.Context, leaf int, id ID) (*Record, error)
 			return nil, b.atChunk(err, c)
 		}
 		if code := room.dict.codes.at(row); code != 0 {
-			r.Labels = append(r.Labels, Label{p.a.tags[c.tag].Name, strings.Clone(room.dict.value(code))})
+			room.values = append(room.values, room.dict.value(code)...)
+			r.Labels = append(r.Labels, Label{p.a.tags[c.tag].Name, ""})
+			room.ends = append(room.ends, len(room.values))
 		}
+	}
+	values, from := string(room.values), 0 // one text for all of them
+	for i, end := range room.ends {
+		r.Labels[i].Value = values[from:end]
+		from = end
 	}
 	return r, nil
 }
 
-// lookupRoom is memory for the chunks of a block, and for one that is decompressed.
+// lookupRoom is memory for a page, the block that is found in it, and the columns of that.
 type lookupRoom struct {
-	stored  []byte
-	at      uint64 // where stored begins
-	store   *store // in place of stored, where the chunks do not follow one another
-	decoded []byte
+	page    payloadRoom
+	block   block // its texts are in the page
+	chunks  payloadRoom
+	at      uint64 // where the chunks begin
+	store   *store // in their place, where they do not follow one another
 	numbers []uint64
 	dict    dict
+	values  []byte // of the series, one behind the other
+	ends    []int  // of each
+}
+
+// payloadRoom is memory for payloads as they are stored, and for one that is decompressed.
+type payloadRoom struct{ stored, decoded []byte }
+
+// take returns memory for n stored bytes.
+func (m *payloadRoom) take(n uint64) []byte {
+	m.stored = slices.Grow(m.stored[:0], int(n))[:n]
+	return m.stored
+}
+
+// decode decompresses a payload, which is good until the next one.
+func (m *payloadRoom) decode(r payloadRef, stored []byte) ([]byte, error) {
+	p, err := r.decodeInto(m.decoded, stored)
+	if err == nil && r.Compression != compressionNone && cap(p) > cap(m.decoded) {
+		m.decoded = p
+	}
+	return p, err
 }
 
 // lookupRooms are those that wait for the next lookup. One that is larger than most is not kept.
 var lookupRooms sync.Pool
 
-const maxLookupRoom = 4 << 20
+const (
+	maxLookupRoom    = 4 << 20
+	maxLookupColumns = 4096
+)
+
+// isLarge reports whether something in it has become larger than most.
+func (l *lookupRoom) isLarge() bool {
+	return max(cap(l.page.stored), cap(l.page.decoded), cap(l.chunks.stored), cap(l.chunks.decoded), 8*cap(l.numbers), 4*cap(l.dict.at),
+		l.dict.codes.bytes(), cap(l.values)) > maxLookupRoom || cap(l.block.columns) > maxLookupColumns
+}
 
 // read reads the chunks of columns that follow one another.
 func (l *lookupRoom) read(ctx context.Context, b *blockAt, columns []column) error {
@@ -485,8 +521,7 @@ func (l *lookupRoom) read(ctx context.Context, b *blockAt, columns []column) err
 		sum += uint64(columns[i].Stored)
 	}
 	if end-l.at == sum && end <= b.part.tailAt && sum <= maxLookupRoom {
-		l.stored = slices.Grow(l.stored[:0], int(sum))[:sum]
-		return b.part.obj.ReadAt(ctx, l.stored, int64(l.at))
+		return b.part.obj.ReadAt(ctx, l.chunks.take(sum), int64(l.at))
 	}
 	l.store = newStore(b.part)
 	ranges := make([]source.Range, len(columns))
@@ -496,40 +531,28 @@ func (l *lookupRoom) read(ctx context.Context, b *blockAt, columns []column) err
 	return l.store.fetch(ctx, ranges)
 }
 
-// decode decompresses a payload, which is good until the next one.
-func (l *lookupRoom) decode(r payloadRef, stored []byte) ([]byte, error) {
-	p, err := r.decodeInto(l.decoded, stored)
-	if err == nil && r.Compression != compressionNone && cap(p) > cap(l.decoded) {
-		l.decoded = p
-	}
-	return p, err
-}
-
-// block finds the block of an identifier in a leaf.
-func (l *lookupRoom) block(ctx context.Context, p *part, leaf int, id ID) (*block, error) {
+// findBlock finds the block of an identifier in a leaf.
+func (l *lookupRoom) findBlock(ctx context.Context, p *part, leaf int, id ID) (bool, error) {
 	ref := p.leaves[leaf]
 	if err := p.fits(ref); err != nil {
-		return nil, err
+		return false, err
 	}
 	stored, err := []byte(nil), error(nil)
 	if ref.end() <= p.tailAt {
-		l.stored = slices.Grow(l.stored[:0], int(ref.Stored))[:ref.Stored]
-		stored, err = l.stored, p.obj.ReadAt(source.ForDirectory(ctx), l.stored, int64(ref.Offset))
+		stored = l.page.take(uint64(ref.Stored))
+		err = p.obj.ReadAt(source.ForDirectory(ctx), stored, int64(ref.Offset))
 	} else {
 		stored, err = p.stored(source.ForDirectory(ctx), ref.payloadRef)
 	}
 	if err != nil {
-		return nil, fault.Locate(err, p.obj.Name(), leafPlace(leaf), 0)
+		return false, fault.Locate(err, p.obj.Name(), leafPlace(leaf), 0)
 	}
-	page, err := l.decode(ref.payloadRef, stored)
+	page, err := l.page.decode(ref.payloadRef, stored)
 	if err != nil {
-		return nil, fault.Locate(err, p.obj.Name(), leafPlace(leaf), 0)
+		return false, fault.Locate(err, p.obj.Name(), leafPlace(leaf), 0)
 	}
-	b, err := findBlock(page, p.frame, p.a.index, id)
-	if err != nil {
-		return nil, p.inLeaf(err, leaf)
-	}
-	return b, nil
+	ok, err := findBlock(page, p.frame, p.a.index, id, &l.block)
+	return ok, p.inLeaf(err, leaf)
 }
 
 // get returns the stored bytes of a chunk that was read.
@@ -537,7 +560,7 @@ func (l *lookupRoom) get(c *column) []byte {
 	if l.store != nil {
 		return l.store.get(c.span())
 	}
-	return l.stored[c.Offset-l.at:][:c.Stored]
+	return l.chunks.stored[c.Offset-l.at:][:c.Stored]
 }
 
 func (r payloadRef) span() source.Range {

@@ -25,6 +25,9 @@ func Spool(ctx context.Context, r io.Reader, name string) (Object, error) {
 	size, err := copyUntil(ctx, t, r)
 	if err != nil {
 		t.Close()
+		if _, ok := err.(*fault.Error); ok { // of the source that r reads, with its place
+			return nil, fault.Locate(err, name, "", 0)
+		}
 		return nil, systemFault(name, err)
 	}
 	return &readerAt{name: name, size: size, cost: localCost, r: t, closer: t}, nil

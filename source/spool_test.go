@@ -12,6 +12,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/spilehq/spile/fault"
 	"github.com/spilehq/spile/source"
 )
 
@@ -75,6 +76,7 @@ func TestSpoolFails(t *testing.T) {
 		text string
 	}{
 		{"at once", t.Context(), iotest.ErrReader(broken), broken, "source: stdin: broken"},
+		{"of another object", t.Context(), iotest.ErrReader(fault.New(fault.Limit, "source", "no more").In("url")), fault.Limit, "source: url: no more"},
 		{"later", t.Context(), after(600_000), broken, ""},
 		{"data with the error", t.Context(), iotest.DataErrReader(after(10)), broken, ""},
 		{"cancelled", ended, iotest.ErrReader(broken), context.Canceled, "source: stdin: context canceled"},

@@ -140,7 +140,9 @@ func (s *Schema) Check() error {
 			return fault.New(fault.Invalid, "tcb", format, args...).On(place(i, f))
 		}
 		switch {
-		case f.Tag < 1:
+		case f.Tag == 0:
+			return bad("the tag 0, or none; tags start at 1")
+		case f.Tag < 0:
 			return bad("the tag %d, tags start at 1", f.Tag)
 		case f.Type.ElementOptional && f.Type.Kind == Scalar:
 			return bad("a column of scalars has no optional elements")

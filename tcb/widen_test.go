@@ -127,6 +127,7 @@ func TestSchemaMessages(t *testing.T) {
 		`{"columns":[{"tag":3,"name":"hp","type":"enum","enum":["A"]}]}`:       `column 3 (hp): "enum" is an array, want an object`,
 		`{"columns":[{"tag":3,"name":"hp","type":"enum","enum":{"A":"1"}}]}`:   `column 3 (hp): "A" is "1", want a whole number of 32 bits`,
 		`{"columns":[{"tag":3,"tag":4,"type":"i32"}]}`:                         `"tag" is there twice`,
+		`{"columns":[{"name":"hp","type":"i32"}]}`:                             `column 1 of the schema: the tag 0, or none; tags start at 1`,
 		`{"columns":{}}`:  `"columns" is an object, want an array`,
 		`{"columns":[7]}`: `column 1 of the schema: a column is 7, want an object`,
 		`[]`:              `the schema is an array, want an object`,

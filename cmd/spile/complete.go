@@ -34,6 +34,15 @@ func completeChoices(cmd *cobra.Command) {
 	})
 }
 
+// plainUsage takes the marks off the explanations of flags that say what a value is called: a shell shows them as they are.
+func plainUsage(root *cobra.Command) {
+	for _, cmd := range verbs(root) {
+		unmark := func(f *pflag.Flag) { f.Usage = strings.ReplaceAll(f.Usage, "`", "") }
+		cmd.Flags().VisitAll(unmark)
+		cmd.PersistentFlags().VisitAll(unmark)
+	}
+}
+
 const (
 	// A shell that waits longer than this for completions seems to hang.
 	completeTime = 500 * time.Millisecond
@@ -56,6 +65,37 @@ func completePath(e *env, in *sourceFlags) completion {
 		ctx, cancel := context.WithTimeout(cmd.Context(), completeTime)
 		defer cancel()
 		return e.paths(ctx, args[0], word, in), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+	}
+}
+
+// completeLabel completes an artifact, or a folder of many, and then one of its labels.
+func completeLabel(e *env, in *sourceFlags) completion {
+	return func(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		switch {
+		case len(args) == 0:
+			return nil, cobra.ShellCompDirectiveDefault
+		case len(args) > 1 || isURL(args[0]):
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		ctx, cancel := context.WithTimeout(cmd.Context(), completeTime)
+		defer cancel()
+		names, many, err := e.manyOf(ctx, args[0], in)
+		if !many {
+			names = args
+		}
+		var labels []cobra.Completion
+		for _, name := range names {
+			if err != nil || len(labels) > 0 {
+				break
+			}
+			err = e.withArtifact(ctx, name, in, func(a *artifact) error {
+				for _, t := range a.Tags() {
+					labels = append(labels, t.Name)
+				}
+				return nil
+			})
+		}
+		return labels, cobra.ShellCompDirectiveNoFileComp
 	}
 }
 

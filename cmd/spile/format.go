@@ -149,7 +149,12 @@ func detectPlain(ctx context.Context, obj source.Object, at int64) (format, erro
 		return 0, unknown(obj, at, "%s", packed)
 	}
 	if isText(head[:min(len(head), sniffSize)]) {
-		return 0, unknown(obj, at, "text that is no JSON, it begins with %s", quoted(beginning(head)))
+		text := beginning(head)
+		help := ""
+		if strings.ContainsAny(text, ",;\t") && !strings.Contains(text, ", ") {
+			help = "; spile table build makes a table of CSV"
+		}
+		return 0, unknown(obj, at, "text that is no JSON, it begins with %s%s", quoted(text), help)
 	}
 	return 0, unknown(obj, at, "no document, table or JSON; it begins with % x; as msgpack: %s; as cbor: %s",
 		head[:min(8, len(head))], seen(asMsgpack, at), seen(asCBOR, at))

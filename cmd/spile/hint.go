@@ -8,7 +8,8 @@ import (
 	"github.com/spilehq/spile/value"
 )
 
-// hints name the flag that helps with an error, by a pattern of its message. One is given where the verb has the flag.
+// hints name the flag that helps with an error, by a pattern of its message. One is given where the verb has the flag, or
+// where none is named.
 var hints = []struct{ pattern, flag, text string }{
 	{`nested deeper than `, "depth", "--depth sets the limit"},
 	{` nested too deep`, "depth", "--depth sets the limit"},
@@ -24,7 +25,9 @@ var hints = []struct{ pattern, flag, text string }{
 	{`stands for an absent value: another must be chosen`, "null", "--null chooses it"},
 	{`is encrypted, and there is no key for it`, "key-file", "--key-file names one"},
 	{` in one artifact and .* in another`, "keep-first", "--keep-first takes that of the earliest bucket"},
+	{`want a number of 32 bits, for an enumeration$`, "schema", "--schema gives the labels of one"},
 	{`read it without the sidecar`, "no-sidecar", "--no-sidecar does that"},
+	{`"\*" is no index into a list, and no slice`, "", "spile query takes all items, as in '.runs[].label'"},
 }
 
 // options are those of the library that a message names, with the flags that set them. They take their place where the verb
@@ -71,7 +74,7 @@ func (e *env) hinted(err error) string {
 		return text[:end] + "; " + help + text[end:]
 	}
 	hint := func(flag, help string) string {
-		if e.flags == nil || e.flags.Lookup(flag) == nil {
+		if flag != "" && (e.flags == nil || e.flags.Lookup(flag) == nil) {
 			return text
 		}
 		return with(help)

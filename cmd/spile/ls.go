@@ -102,7 +102,7 @@ func (e *env) ls(ctx context.Context, args []string, in *sourceFlags, out *table
 		return named(err, d.name)
 	}
 	if out.asJSON() {
-		return list.end()
+		return list.end("\n")
 	}
 	return nil
 }

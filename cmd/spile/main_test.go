@@ -29,6 +29,9 @@ func TestMain(m *testing.M) {
 // TestHelpLines: help texts are put together of parts, and their lines have one width.
 func TestHelpLines(t *testing.T) {
 	for _, cmd := range verbs(newRoot(new(env))) {
+		if strings.Contains(cmd.UsageString(), "(default [])") {
+			t.Errorf("%s: a default that says nothing", cmd.CommandPath())
+		}
 		for _, p := range strings.Split(cmd.Long, "\n\n") {
 			lines := strings.Split(p, "\n")
 			if strings.Contains(p, "  ") { // columns

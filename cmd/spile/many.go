@@ -150,9 +150,15 @@ func (e *env) eachOf(ctx context.Context, names iter.Seq2[string, error], as pri
 type oneOf struct {
 	name string
 	out  capture
+	said capture // on standard error
 	err  error
 	env  *env
 	done chan struct{}
+}
+
+func (r *oneOf) close() {
+	r.out.Close()
+	r.said.Close()
 }
 
 // forAll reports whether an error is one that the other objects of many would have as well: a wrong usage, a budget that is spent.
@@ -169,14 +175,14 @@ func isSpent(err error) bool {
 // overBudget is how the refusal of a read begins that would pass a budget.
 var overBudget = regexp.MustCompile(`budget of (\d+ bytes|\d+ requests|0): `)
 
-// sideBySide runs do for objects, a bounded number of them at a time, and gives the results to take in the order of the names. It ends
-// with the first error of the list or of take, and returns when all that was begun has ended.
+// sideBySide runs do for objects, a bounded number of them at a time, and gives the results to take in the order of the names; what they
+// say on standard error comes in that order, too. It ends with the first error of the list or of take, and returns when all that was
+// begun has ended.
 func (e *env) sideBySide(ctx context.Context, names iter.Seq2[string, error], do func(e *env, file string) error, take func(*oneOf) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
 	defer running.Wait()
 	defer cancel()
-	errs := &lockedWriter{w: e.stderr}
 	free := make(chan struct{}, e.parallel())
 	queue := make(chan *oneOf, cap(free)) // bounds the results that wait for their turn
 	var listErr error
@@ -193,7 +199,7 @@ func (e *env) sideBySide(ctx context.Context, names iter.Seq2[string, error], do
 			case <-ctx.Done():
 				return
 			}
-			r.env = e.fork(ctx, &r.out, errs)
+			r.env = e.fork(ctx, &r.out, &r.said)
 			running.Go(func() {
 				defer close(r.done)
 				defer func() { <-free }()
@@ -206,7 +212,7 @@ func (e *env) sideBySide(ctx context.Context, names iter.Seq2[string, error], do
 			case queue <- r:
 			case <-ctx.Done():
 				<-r.done
-				r.out.Close()
+				r.close()
 				return
 			}
 		}
@@ -216,11 +222,14 @@ func (e *env) sideBySide(ctx context.Context, names iter.Seq2[string, error], do
 		<-r.done
 		if err == nil {
 			e.join(r.env)
+			if lines, bad := r.said.Reader(); bad == nil {
+				io.Copy(e.stderr, lines)
+			}
 			if err = take(r); err != nil {
 				cancel()
 			}
 		}
-		r.out.Close()
+		r.close()
 	}
 	if err == nil {
 		err = listErr
@@ -351,18 +360,6 @@ func (c *capture) Close() {
 	if c.file != nil {
 		c.file.Close()
 	}
-}
-
-// lockedWriter is a writer of several goroutines.
-type lockedWriter struct {
-	mu sync.Mutex
-	w  io.Writer
-}
-
-func (l *lockedWriter) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.w.Write(p)
 }
 
 // isPattern reports whether a FILE argument stands for many objects. A file whose name looks like a pattern is a file.

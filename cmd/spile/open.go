@@ -49,6 +49,14 @@ func (e *env) open(ctx context.Context, arg string, f *sourceFlags) (*document, 
 		arg = beside(arg, series.ManifestName)
 	}
 	obj, err := e.object(ctx, arg, f)
+	if errors.Is(err, fault.NotFound) {
+		switch {
+		case inFolder && isHTTP(arg):
+			err = advised{err, "servers of files over HTTP do not list them, so a URL with a slash at its end is the folder of one artifact"}
+		case e.remote.full < 0 && new(size).Set(arg) == nil:
+			err = advised{err, "MAX of --allow-full-download stands behind a ="}
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -82,6 +90,9 @@ func openDocument(ctx context.Context, obj source.Object, e *env, f *sourceFlags
 	switch d.format {
 	case formatMsglc:
 		d.Reader, err = msglc.Open(ctx, obj, f.options())
+		if errors.Is(err, fault.Corrupt) {
+			err = advised{named(err, obj.Name()), "spile repair makes a new table of contents for a whole payload, spile salvage takes what is whole of a broken one"}
+		}
 		return d, err
 	case formatTCB:
 		return d, d.openTable(ctx, obj, e, f)
@@ -341,6 +352,33 @@ func openPath(ctx context.Context, path string, f *sourceFlags) (source.Object, 
 		return source.OpenMmap(path)
 	}
 	return source.OpenFile(path)
+}
+
+// openNamed opens a file that a flag names, which is one of this machine.
+func openNamed(arg string) (*os.File, error) {
+	path, err := localPath(arg)
+	if err != nil {
+		return nil, err
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fault.New(nil, "", "").In(path).Because(bare(err))
+	}
+	return f, nil
+}
+
+// readNamed reads a file that a flag names.
+func readNamed(arg string) ([]byte, error) {
+	f, err := openNamed(arg)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(f)
+	if err != nil {
+		return nil, fault.New(nil, "", "").In(arg).Because(bare(err))
+	}
+	return text, nil
 }
 
 // spoolPipe spools a pipe with a name, such as <(command) of a shell. Opening one waits for its writer.

@@ -172,7 +172,7 @@ func (f *queryFlags) compile(program string, in *sourceFlags, out *jsonFlags) (*
 		if name := undefined.FindStringSubmatch(message(err)); name != nil {
 			return nil, usagef("program: %s; a key is .%s", message(err), name[1])
 		}
-		return nil, usagef("program: %s", message(err))
+		return nil, usagef("program: %s", strings.Replace(message(err), "unexpected EOF", "it ends too early", 1))
 	}
 	return q, nil
 }

@@ -62,8 +62,11 @@ func (e *env) mend(ctx context.Context, file, verb string, in *sourceFlags, w *w
 	}
 	return e.write(ctx, verb, w.output, func(out output) error {
 		err := named(fill(out, obj), obj.Name())
-		if !w.anyMagic {
-			err = hintMagic(ctx, err, obj, in.reads())
+		if hinted := hintMagic(ctx, err, obj, in.reads()); !w.anyMagic && hinted != err {
+			return hinted
+		}
+		if errors.Is(err, fault.Corrupt) && verb == "repair" {
+			return advised{err, "repair is for a whole payload, and spile salvage takes what is whole of a broken one"}
 		}
 		return err
 	})

@@ -59,6 +59,9 @@ func run(ctx context.Context, args []string, stdin io.Reader, out, errs io.Write
 	e.out = bufio.NewWriterSize(e.stdout, 64<<10)
 	root := newRoot(e)
 	root.SetArgs(args)
+	if len(args) > 0 && args[0] == cobra.ShellCompRequestCmd {
+		plainUsage(root)
+	}
 	defer e.shared.stores.close()
 	return e.finish(ctx, execute(ctx, root))
 }
@@ -195,6 +198,7 @@ Flags of every verb:
 func flagError(cmd *cobra.Command, err error) error {
 	var number *strconv.NumError
 	var unknown *pflag.NotExistError
+	var invalid *pflag.InvalidValueError
 	switch text := err.Error(); {
 	case errors.As(err, &unknown) && strings.HasPrefix(text, "unknown flag"):
 		if like := likeFlag(cmd, unknown.GetSpecifiedName()); like != "" {
@@ -209,6 +213,8 @@ func flagError(cmd *cobra.Command, err error) error {
 			what = "true or false"
 		}
 		return usagef("%s: want %s", strings.TrimSuffix(text, ": "+number.Error()), what)
+	case errors.As(err, &invalid) && invalid.GetFlag().Value.Type() == "duration":
+		return usagef("%s: want a time with its unit, as 500ms, 30s or 2m", strings.TrimSuffix(text, ": "+invalid.Unwrap().Error()))
 	}
 	return usage(err)
 }
@@ -331,8 +337,12 @@ func newHelp() *cobra.Command {
 			return verb.Help()
 		},
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) (words []cobra.Completion, _ cobra.ShellCompDirective) {
-			for _, verb := range cmd.Root().Commands() {
-				if len(args) == 0 && verb.IsAvailableCommand() {
+			of, rest, err := cmd.Root().Find(args)
+			if err != nil || len(rest) > 0 {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			for _, verb := range of.Commands() {
+				if verb.IsAvailableCommand() {
 					words = append(words, cobra.CompletionWithDesc(verb.Name(), verb.Short))
 				}
 			}

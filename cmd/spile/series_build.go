@@ -2,12 +2,10 @@ package main
 
 import (
 	"context"
-	"os"
 
 	"github.com/spf13/cobra"
 
 	"github.com/spilehq/spile/adapters/promtsdb"
-	"github.com/spilehq/spile/fault"
 	"github.com/spilehq/spile/series"
 )
 
@@ -68,7 +66,7 @@ flags give the same bytes.`,
 	flags.BoolVar(&b.assignTables, "assign-tables", false, "give the metrics without a table numbers, and write all beside the artifact")
 	flags.IntVar(&b.blockSeries, "block-series", series.DefaultBlockSeries, "series of a block at most, `N`, up to 8388608")
 	flags.Var(&choice[bool]{&b.zstd, []string{"none", "zstd"}, []bool{false, true}}, "compression", "how chunks and pages are stored that become smaller by it")
-	flags.IntVar(&b.level, "level", 0, "of the compression, `N`, 1 to 22 (3)")
+	flags.IntVar(&b.level, "level", 0, "the level `N` of the compression, 1 to 22 (3)")
 	flags.Var(&b.pageBytes, "page-bytes", "what a page of metadata is to have, 65536 at most (65536)")
 	flags.Var(&b.partBytes, "part-bytes", "what a part is to have (512MiB)")
 	flags.BoolVar(&b.keepFirst, "keep-first", false, "of two records with one identifier and other labels, keep the labels of the first")
@@ -233,9 +231,9 @@ func (b *seriesBuild) proposeMeta(ctx context.Context, in *seriesInput) error {
 
 // readMeta reads what an artifact is to be built of.
 func readMeta(path string) (*series.Manifest, error) {
-	text, err := os.ReadFile(path)
+	text, err := readNamed(path)
 	if err != nil {
-		return nil, fault.New(nil, "", "").In(path).Because(bare(err))
+		return nil, err
 	}
 	m, err := series.ParseMeta(text)
 	return m, named(err, path)

@@ -96,14 +96,14 @@ func (c *seriesCompare) run(ctx context.Context, a, b *artifact) error {
 		return err
 	}
 	if list != nil {
-		if err := list.end(); err != nil {
+		if err := list.end(","); err != nil {
 			return err
 		}
 		text, err := marshal(sum)
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(c.out, ",%s\n", text[1:])
+		fmt.Fprintf(c.out, "%s\n", text[1:])
 	} else {
 		c.printCounts(sum)
 	}

@@ -53,6 +53,7 @@ mode prom, as in Prometheus, it is the empty string, and labels that are empty a
 	flags.StringVar(&x.match, "match", "", "the `SELECTOR` of the series (all)")
 	flags.Var(&choice[series.Mode]{&x.query.mode, []string{"prom", "native"}, []series.Mode{series.Prom, series.Native}}, "mode", "what a label that is missing is to a matcher: the empty string, or nothing")
 	flags.UintSliceVar(&x.query.tables, "table", nil, "the series of table `N` alone; once for each")
+	flags.Lookup("table").DefValue = "" // all
 	flags.StringVar(&x.query.tableNames, "tables", "", "the `FILE` with the names of tables for __name__, CSV: table id, name")
 	flags.StringSliceVar(&x.columns, "columns", nil, "the `LABELS` that are written, separated by commas (all)")
 	return cmd
@@ -91,9 +92,13 @@ func (x *seriesExport) run(ctx context.Context, dir string) error {
 		if x.flags.Changed("columns") {
 			q.Columns = labels
 		}
-		return x.write(ctx, "series export", x.output, func(out output) error {
+		err = x.write(ctx, "series export", x.output, func(out output) error {
 			return x.export(ctx, out, labels, a.Select(ctx, q))
 		})
+		if err == nil {
+			x.unknownLabels(a.Name(), x.query.labels, a.Tags())
+		}
+		return err
 	})
 }
 

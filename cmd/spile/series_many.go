@@ -185,6 +185,7 @@ func (m *artifactSet) selectMany(ctx context.Context, dir string, q *series.Quer
 			n++
 		}
 		fmt.Fprintln(m.out, n)
+		m.unknownLabels(shown(dir), f.labels, g.Tags())
 		return nil
 	}
 	if err := m.printRecords(g.Records()); err != nil {
@@ -193,7 +194,7 @@ func (m *artifactSet) selectMany(ctx context.Context, dir string, q *series.Quer
 	if n := g.Conflicts(); n > 0 {
 		m.say("%d series had other labels in a later artifact; those of the earliest were kept", n)
 	}
-	m.unknownLabels(shown(dir), q.Columns, g.Tags())
+	m.unknownLabels(shown(dir), f.labels, g.Tags())
 	m.truncated(shown(dir), f, q)
 	return nil
 }
@@ -334,6 +335,8 @@ func (m *artifactSet) getPlace(ctx context.Context, p *seriesPrinter, s *seriesP
 		return missing("there is no label %q; spile info lists them", s.column)
 	case s.one && n == 0:
 		return missing("there is no such series")
+	case s.level < 0 && n == 0:
+		return missing("there is no such table")
 	case !s.one:
 		p.buf = append(p.buf, ']')
 	}

@@ -75,7 +75,11 @@ func (e *env) openFolder(ctx context.Context, dir string, f *sourceFlags) (*docu
 		if below := artifactsBelow(dir); len(below) > 0 {
 			return nil, fault.New(fault.Invalid, "", "is a folder of artifacts; name one, as %s", below[0]).In(dir)
 		}
-		return nil, fault.New(fault.Invalid, "", "is a folder without %s; the folder of a series artifact has one", series.ManifestName).In(dir)
+		text := "is a folder without %s; the folder of a series artifact has one"
+		if f.tables != nil { // the verb reads documents and tables, too
+			text += ", and a pattern in quotes, '" + filepath.Join(dir, "*") + "', stands for the files in a folder"
+		}
+		return nil, fault.New(fault.Invalid, "", text, series.ManifestName).In(dir)
 	}
 	if err != nil {
 		return nil, err

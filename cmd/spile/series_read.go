@@ -306,7 +306,7 @@ func (e *env) artifactLs(ctx context.Context, a *artifact, path string, out *tab
 		return err
 	}
 	if out.asJSON() {
-		return list.end()
+		return list.end("\n")
 	}
 	return nil
 }
@@ -577,6 +577,9 @@ func (p *seriesPrinter) get(a *artifact, s seriesPlace) error {
 		if err := p.spill(); err != nil {
 			return err
 		}
+	}
+	if !separate && s.level < 0 {
+		return fault.New(fault.NotFound, "", "there is no such table").In(a.Name()).On(strconv.FormatUint(uint64(s.First.Table), 10))
 	}
 	p.buf = append(p.buf, ']')
 	return nil

@@ -8,7 +8,6 @@ import (
 	"io"
 	"iter"
 	"math"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -31,7 +30,7 @@ type selectFlags struct {
 	explain       bool
 	ignoreUnknown bool
 	keepFirst     bool     // of a verb that merges
-	labels        []string // that are asked for by name, of a verb that prints a list
+	labels        []string // that are asked for by name
 }
 
 func (f *selectFlags) add(flags *pflag.FlagSet) {
@@ -83,14 +82,22 @@ func (f *selectFlags) query(selector string) (*series.Query, error) {
 		return q, nil
 	}
 	matchers, err := promql.ParseSelector(selector)
-	if err != nil && !strings.Contains(selector, "{") {
+	switch {
+	case err == nil:
+	case !strings.Contains(selector, "{"):
 		return nil, usagef("%s; matchers stand in braces, as in {host=\"web-1\"}", message(err))
-	}
-	if err != nil {
+	case strings.Contains(message(err), "unexpected character inside braces"):
+		return nil, usagef("%s; a name with other characters than letters, digits and _ is quoted, as in {\"http.status\"=\"200\"}", message(err))
+	default:
 		return nil, usagef("%s", message(err))
 	}
 	names := slices.DeleteFunc(slices.Clone(matchers), func(m *series.Matcher) bool { return m.Name != promql.MetricName })
 	q.Matchers = slices.DeleteFunc(matchers, func(m *series.Matcher) bool { return m.Name == promql.MetricName })
+	if !f.ignoreUnknown {
+		for _, m := range q.Matchers {
+			f.labels = append(f.labels, m.Name)
+		}
+	}
 	if len(names) == 0 {
 		return q, nil
 	}
@@ -112,9 +119,9 @@ func (f *selectFlags) query(selector string) (*series.Query, error) {
 
 // readTableNames reads the names of tables.
 func readTableNames(path string) (map[uint32]string, error) {
-	f, err := os.Open(path)
+	f, err := openNamed(path)
 	if err != nil {
-		return nil, fault.New(nil, "", "").In(path).Because(bare(err))
+		return nil, err
 	}
 	defer f.Close()
 	r := csv.NewReader(f)
@@ -225,6 +232,7 @@ series that several artifacts of a region have is printed once, as series merge 
 			}
 			if cmd.Flags().Changed("columns") {
 				q.Columns = columns
+				f.labels = append(f.labels, columns...)
 			}
 			many, err := e.notPattern(cmd.Context(), args[0], &in)
 			if err != nil {
@@ -256,13 +264,14 @@ func (e *env) selectSeries(ctx context.Context, a *artifact, q *series.Query, f 
 			return err
 		}
 		fmt.Fprintln(e.out, n)
+		e.unknownLabels(a.Name(), f.labels, a.Tags())
 		e.explained(a.Name(), f, q)
 		return nil
 	}
 	if err := e.printRecords(a.Select(ctx, q)); err != nil {
 		return err
 	}
-	e.unknownLabels(a.Name(), q.Columns, a.Tags())
+	e.unknownLabels(a.Name(), f.labels, a.Tags())
 	e.explained(a.Name(), f, q)
 	return nil
 }
@@ -270,8 +279,8 @@ func (e *env) selectSeries(ctx context.Context, a *artifact, q *series.Query, f 
 // unknownLabels says which of the labels that were asked for by name are none of the tags: as in Prometheus, a label that
 // is not there is no error.
 func (e *env) unknownLabels(name string, labels []string, tags []series.Tag) {
-	for _, label := range labels {
-		if !slices.ContainsFunc(tags, func(t series.Tag) bool { return t.Name == label }) {
+	for i, label := range labels {
+		if !slices.Contains(labels[:i], label) && !slices.ContainsFunc(tags, func(t series.Tag) bool { return t.Name == label }) {
 			e.say("note: %s: there is no label %q; spile info lists them", name, label)
 		}
 	}
@@ -351,7 +360,7 @@ printed with an escape; --json prints values exactly.
   echo '{"table_id":1025,"tsid":10,"row_count":3,"labels":{"host":"web-1"}}' | spile series build --meta meta.json - -o out
   spile series values out/1/series/6f1c1f5e-3b0a-4c52-9d6e-0a1b2c3d4e5f host`,
 		Args:              arguments(2, 2),
-		ValidArgsFunction: completeFiles(1),
+		ValidArgsFunction: completeLabel(e, &in),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch args[1] {
 			case "":
@@ -359,7 +368,7 @@ printed with an escape; --json prints values exactly.
 			case promql.MetricName:
 				return usagef("%s: metrics are tables, whose names stand in no artifact", args[1])
 			}
-			f.labels = args[1:]
+			f.labels = []string{args[1]}
 			q, err := f.matching(cmd.Flags(), match)
 			if err != nil {
 				return err

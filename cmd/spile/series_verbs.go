@@ -27,6 +27,11 @@ info, ls, get, cat, du and verify read them as they read documents.`,
 		sub := verb(e)
 		sub.DisableFlagsInUseLine = true
 		completeChoices(sub)
+		for _, name := range []string{"depth", "format", "magic", "no-sidecar"} { // which mean something for documents alone
+			if f := sub.Flags().Lookup(name); f != nil {
+				f.Hidden = true
+			}
+		}
 		cmd.AddCommand(sub)
 	}
 	return cmd

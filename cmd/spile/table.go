@@ -41,13 +41,14 @@ func (a *jsonArray) add(v any) error {
 	return err
 }
 
-func (a *jsonArray) end() error {
+// end ends the array, with what comes behind it.
+func (a *jsonArray) end(behind string) error {
 	switch {
 	case !a.any:
 		a.e.out.WriteString("[")
 	case a.pretty:
 		a.e.out.WriteString("\n")
 	}
-	_, err := a.e.out.WriteString("]\n")
+	_, err := a.e.out.WriteString("]" + behind)
 	return err
 }

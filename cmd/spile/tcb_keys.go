@@ -50,9 +50,9 @@ func readKey(file, flag, variable string) ([]byte, error) {
 		return nil, usagef("%s and $%s both name a key: which one?", flag, variable)
 	case file != "":
 		from = file
-		f, err := os.Open(file)
+		f, err := openNamed(file)
 		if err != nil {
-			return nil, fault.New(nil, "", "").In(file).Because(bare(err))
+			return nil, err
 		}
 		defer f.Close()
 		p, err := io.ReadAll(io.LimitReader(f, 4096))

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"math"
-	"os"
 	"strconv"
 	"strings"
 
@@ -160,9 +159,9 @@ func readSchema(path string) (*tcb.Schema, error) {
 	if path == "" {
 		return nil, nil
 	}
-	text, err := os.ReadFile(path)
+	text, err := readNamed(path)
 	if err != nil {
-		return nil, fault.New(nil, "", "").In(path).Because(bare(err))
+		return nil, err
 	}
 	s, err := tcb.ParseSchema(text)
 	return s, named(err, path)

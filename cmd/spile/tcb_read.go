@@ -128,7 +128,7 @@ func (e *env) tableLs(ctx context.Context, t *table, path string, out *tableFlag
 		}
 	}
 	if out.asJSON() {
-		return list.end()
+		return list.end("\n")
 	}
 	return nil
 }

@@ -9,7 +9,8 @@
 // into structs takes 300 ns a row this way, of which 230 make the columns, and 1,570 ns by reflection. The caller
 // vouches for the types.
 //
-// And it makes numbers of their little-endian bytes by one copy ([Numbers]), or by none ([InPlace]).
+// And it makes numbers of their little-endian bytes by one copy ([Numbers]), or by none ([InPlace]), and a string of
+// bytes by none ([Text]).
 //
 // It is the one package of this module that uses unsafe. The build tag purego takes the twin without: the same values,
 // each in a box of its own, and fields set by reflection.

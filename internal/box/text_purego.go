@@ -1,0 +1,6 @@
+//go:build purego
+
+package box
+
+// Text gives bytes as a string.
+func Text(p []byte) string { return string(p) }
