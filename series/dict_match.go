@@ -130,12 +130,11 @@ func (d *dict) having(text string) func(yield func(uint32) bool) {
 			pos += uint32(i)
 			// The last entry whose value begins at pos or in front of it: null, when it is in front of all.
 			entry := uint32(sort.Search(d.len(), func(i int) bool { return d.at[i] > pos }) - 1)
-			next := d.at[entry+1]
-			// What goes beyond the value lies in front of the next one in part, and so does all from here to there.
-			if int(pos)+len(text) <= int(next)-entryHead && !yield(entry) {
+			// Else it is in what stands in front of the next value, in part at least.
+			if int(pos)+len(text) <= int(d.at[entry+1])-entryHead && !yield(entry) {
 				return
 			}
-			pos = next
+			pos = d.at[entry+1]
 		}
 	}
 }

@@ -41,8 +41,8 @@ func (d *dict) pick(rows []int) (values []string, codes []uint32) {
 	if d.len() <= len(rows) {
 		return d.values(), codes
 	}
-	// The texts of these rows alone, one behind the other, so that who keeps them does not keep the whole dictionary; unless
-	// values that many rows have make them the longer ones.
+	// The texts of these rows alone, one behind the other, so that who keeps them does not keep the whole dictionary; which
+	// takes less, where a long text is that of many rows.
 	size := 0
 	for _, code := range codes {
 		if size += len(d.value(code)); size > len(d.text) {

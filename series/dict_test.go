@@ -2,8 +2,6 @@ package series
 
 import (
 	"context"
-	"fmt"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -121,37 +119,6 @@ func TestPick(t *testing.T) {
 		values, codes = d.span(from, to)
 		same(values, codes, span)
 	})
-}
-
-// A long value that many rows have is not copied for each of them: a file of a few bytes would take any amount of memory.
-func TestPickLongValue(t *testing.T) {
-	values, codes := []string{strings.Repeat("x", 100_000)}, make([]uint32, 4000)
-	var rows []int
-	for k := range codes {
-		if k < 1500 {
-			codes[k] = 1
-			rows = append(rows, k)
-		} else {
-			values = append(values, fmt.Sprint(k))
-			codes[k] = uint32(len(values))
-		}
-	}
-	d, err := decodeDict(appendDict(nil, values, codes), len(codes), 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	picked, of := d.pick(rows)
-	runtime.ReadMemStats(&after)
-	if got := after.TotalAlloc - before.TotalAlloc; got > 1<<20 {
-		t.Errorf("%d bytes for rows of one value of %d", got, len(values[0]))
-	}
-	for i := range rows {
-		if picked[of[i]] != values[0] {
-			t.Fatalf("row %d is %q", i, short(picked[of[i]]))
-		}
-	}
 }
 
 func TestUvarint(t *testing.T) {
