@@ -236,13 +236,14 @@ func TestDepthAcrossNodes(test *testing.T) {
 				o.Limits.Depth = limit
 				r, err := Open(test.Context(), source.Memory("test.msg", file), &o)
 				if err == nil {
+					findings := 0
 					err = r.Verify(test.Context(), &VerifyOptions{Deep: true}, func(f Finding) {
-						if !errors.Is(f.Err, fault.Limit) || more == 0 {
+						if findings++; !errors.Is(f.Err, fault.Limit) {
 							test.Errorf("%s, %d more: finding %v", name, more, f.Err)
 						}
 					})
-					if err != nil {
-						test.Error(err)
+					if err != nil || (more == 0) != (findings == 0) {
+						test.Errorf("%s, %d more: %d findings, error %v", name, more, findings, err)
 					}
 					_, err = r.Root().Value(test.Context())
 				}

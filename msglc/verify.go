@@ -29,8 +29,8 @@ type VerifyOptions struct {
 }
 
 // Verify checks the archive and the archives in it: the whole table of contents, in which no key may occur twice in one
-// map and every text is UTF-8, and with VerifyOptions.Deep the payload. It reports each finding and goes on behind it. The error is one of the
-// source or the context, not of the data.
+// map and every text is UTF-8, and with VerifyOptions.Deep the payload. It reports each finding and goes on behind it. The
+// error is one of the source or the context, not of the data.
 func (r *Reader) Verify(ctx context.Context, o *VerifyOptions, report func(Finding)) error {
 	deep := o != nil && o.Deep
 	all := r.s.obj.Size() + r.h.tocSize

@@ -207,9 +207,9 @@ func (z *analysis) read(ctx context.Context, a *Artifact) error {
 			}
 			return true, nil
 		},
-		take: func(b blockAt, c *column, d *dict) error {
+		take: func(_ blockAt, c *column, d *dict) error {
 			counts = append(counts[:0], make([]uint64, d.len())...)
-			for row := range int(b.series) {
+			for row := range d.codes.len() {
 				counts[d.codes.at(row)]++
 			}
 			k := z.label(c.name)

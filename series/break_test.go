@@ -3,7 +3,6 @@ package series
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -11,8 +10,6 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
-
-	"github.com/cespare/xxhash/v2"
 
 	"github.com/spilehq/spile/fault"
 	"github.com/spilehq/spile/internal/wire"
@@ -232,7 +229,7 @@ func TestKindsOfDictionaries(t *testing.T) {
 					want[k>>6] |= 1 << (k & 63)
 				}
 			}
-			got, _, err := d.match(ctx, n, m, null, slices.Clone(before))
+			got, _, err := d.match(ctx, m, null, slices.Clone(before))
 			if err != nil || !slices.Equal(got, want) {
 				t.Fatalf("seed %d: %q null %t: %v", seed, m, null, err)
 			}
@@ -434,9 +431,7 @@ func TestDamagedChunkEverywhere(t *testing.T) {
 			p[at] = '3'
 		}
 		if n%10 > 0 { // else check 42
-			sum := bytes.Index(p[f.root.Offset:], binary.LittleEndian.AppendUint64(nil, c.Checksum))
-			binary.LittleEndian.PutUint64(p[int(f.root.Offset)+sum:], xxhash.Sum64(p[c.Offset:c.end()]))
-			resign(p)
+			resignChunk(p, f, c)
 		}
 		objects := map[string][]byte{ManifestName: target[ManifestName], PartName(0): p}
 		var want *fault.Error

@@ -268,6 +268,13 @@ func resign(p []byte) {
 	binary.LittleEndian.PutUint64(trailer[88:], xxhash.Sum64(trailer[:88]))
 }
 
+// resignChunk corrects the checksum of a chunk as well.
+func resignChunk(p []byte, f *frame, c *column) {
+	sum := bytes.Index(p[f.root.Offset:], binary.LittleEndian.AppendUint64(nil, c.Checksum))
+	binary.LittleEndian.PutUint64(p[int(f.root.Offset)+sum:], xxhash.Sum64(p[c.Offset:c.end()]))
+	resign(p)
+}
+
 // Every byte of a part is changed, and the checksums are corrected, so that all the other checks have to stand.
 func TestMutations(t *testing.T) {
 	asks := questions(t)

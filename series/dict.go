@@ -46,7 +46,8 @@ func (d *dict) size() int64 {
 	return int64(len(d.text)) + 4*int64(len(d.at)) + int64(d.codes.bytes())
 }
 
-// codes are those of all rows, in the narrowest of the three kinds of numbers that has room for each entry of the dictionary.
+// codes are those of all rows, in the narrowest of the three kinds of numbers that has room for each entry of the dictionary; the
+// others are nil.
 type codes struct {
 	narrow []uint8
 	medium []uint16
@@ -55,6 +56,9 @@ type codes struct {
 
 // code is a number of an entry.
 type code interface{ uint8 | uint16 | uint32 }
+
+// len is the number of rows.
+func (c *codes) len() int { return len(c.narrow) + len(c.medium) + len(c.wide) }
 
 // at is the code of row k.
 func (c *codes) at(k int) uint32 {

@@ -12,7 +12,7 @@ import (
 
 // match takes the rows out of alive, which is nil for all rows, that a matcher does not select; null says whether it selects those
 // without a value. ran is the number of values that it was run on.
-func (d *dict) match(ctx context.Context, rows int, m *Matcher, null bool, alive []uint64) (left []uint64, ran int64, err error) {
+func (d *dict) match(ctx context.Context, m *Matcher, null bool, alive []uint64) (left []uint64, ran int64, err error) {
 	hit := make([]bool, d.len())
 	hit[0] = null
 	some, ran, err := d.hits(ctx, m, hit)
@@ -20,7 +20,7 @@ func (d *dict) match(ctx context.Context, rows int, m *Matcher, null bool, alive
 		return nil, 0, err
 	}
 	if !some && !null {
-		return make([]uint64, (rows+63)/64), ran, nil
+		return make([]uint64, (d.codes.len()+63)/64), ran, nil
 	}
 	switch {
 	case d.codes.narrow != nil:
@@ -130,14 +130,11 @@ func (d *dict) having(text string) func(yield func(uint32) bool) {
 			pos += uint32(i)
 			// The last entry whose value begins at pos or in front of it: null, when it is in front of all.
 			entry := uint32(sort.Search(d.len(), func(i int) bool { return d.at[i] > pos }) - 1)
-			if int(pos)+len(text) > int(d.at[entry+1])-entryHead { // in what stands in front of a value, in part at least
-				pos++
-				continue
-			}
-			if !yield(entry) {
+			// Else it is in what stands in front of the next value, in part at least.
+			if int(pos)+len(text) <= int(d.at[entry+1])-entryHead && !yield(entry) {
 				return
 			}
-			pos = d.at[entry+1] - entryHead
+			pos = d.at[entry+1]
 		}
 	}
 }

@@ -75,7 +75,7 @@ func TestMatchRows(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, ran, err := d.match(context.Background(), n, m, null, slices.Clone(before))
+		got, ran, err := d.match(context.Background(), m, null, slices.Clone(before))
 		if err != nil || !slices.Equal(got, want) {
 			t.Fatalf("%s: %x, want %x, %v", m, got, want, err)
 		}

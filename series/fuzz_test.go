@@ -227,7 +227,7 @@ func FuzzDict(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, _, err := d.match(context.Background(), rows, m, false, nil)
+		got, _, err := d.match(context.Background(), m, false, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -114,7 +114,6 @@ func (a *Artifact) labelValues(ctx context.Context, name string, tag int, known 
 		return nil, err
 	}
 	found := newValueSet()
-	defer found.release()
 	for s, err := range p.selections(ctx, wanted{later: []int{tag}, values: true}) {
 		if err != nil {
 			return nil, err

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"iter"
 	"slices"
-	"strings"
 
 	"golang.org/x/sync/errgroup"
 
@@ -136,7 +135,7 @@ func (l *lookups) part(ctx context.Context, p *part, from, to int) error {
 		w.tags[i] = i
 	}
 	var window []blockAt
-	size, held := int64(0), int64(0)
+	var sum extent
 	flush := func() error {
 		if len(window) == 0 {
 			return nil
@@ -148,7 +147,7 @@ func (l *lookups) part(ctx context.Context, p *part, from, to int) error {
 		for i := range got {
 			l.take(&got[i], from, to)
 		}
-		window, size, held = window[:0], 0, 0
+		window, sum = window[:0], extent{}
 		return nil
 	}
 	next := from
@@ -163,18 +162,13 @@ func (l *lookups) part(ctx context.Context, p *part, from, to int) error {
 		if b.unknown() != nil || holds > l.share {
 			continue
 		}
-		if len(window) > 0 && (size > batchBytes || held+holds > l.share) {
+		if len(window) > 0 && (sum.size > batchBytes || sum.held+holds > l.share) {
 			if err := flush(); err != nil {
 				return err
 			}
 		}
-		before := uint64(0)
-		if n := len(window); n > 0 {
-			before = window[n-1].end()
-		}
 		window = append(window, b)
-		size += b.reads(before)
-		held += holds
+		sum.add(&b, holds)
 	}
 	l.set(next, to, lookupMissing)
 	return flush()
@@ -182,21 +176,22 @@ func (l *lookups) part(ctx context.Context, p *part, from, to int) error {
 
 // take takes the series out of a block that are looked up, of the identifiers [from, to).
 func (l *lookups) take(r *rows, from, to int) {
-	columns := r.stored()
+	var found, at []int // identifiers, and their rows
 	for i := max(from, l.from(r.First)); i < min(to, l.behind(r.Last)); i++ {
 		row, ok := slices.BinarySearch(r.tsids, l.ids[i].TSID)
 		if !ok {
 			l.state[i] = lookupMissing
 			continue
 		}
-		rec := Record{ID: l.ids[i], RowCount: r.counts[row], Labels: make([]Label, 0, len(columns))}
-		for _, c := range columns {
-			d := r.tags[c.tag]
-			if code := d.codes.at(row); code != 0 {
-				// A value is a piece of all the text of its column, which would be held with it.
-				rec.Labels = append(rec.Labels, Label{l.a.tags[c.tag].Name, strings.Clone(d.value(code))})
-			}
-		}
-		l.records[i], l.state[i] = rec, lookupFound
+		found, at = append(found, i), append(at, row)
+	}
+	if len(found) == 0 {
+		return
+	}
+	out := r.pick(at)
+	var room labelRoom
+	for k, i := range found {
+		l.records[i] = Record{ID: l.ids[i], RowCount: r.counts[at[k]], Labels: room.labels(out, k, len(found)-k, Native)}
+		l.state[i] = lookupFound
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
+	"runtime"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -70,6 +72,33 @@ func TestLookupAllRoundTrips(t *testing.T) {
 			t.Errorf("%d round trips, %d requests for %d parts", trips, reads.Load(), len(files)-1)
 		}
 	})
+}
+
+// A long value that many series have takes memory once, and not for each of those that are looked up.
+func TestLookupAllLongValue(t *testing.T) {
+	long := strings.Repeat("x", 100_000)
+	var records []Record
+	var ids []ID
+	for i := range uint64(3000) {
+		v := long
+		if i >= 1000 {
+			v = fmt.Sprint(i)
+		} else {
+			ids = append(ids, ID{1, i})
+		}
+		records = append(records, Record{ID{1, i}, 1, []Label{{"host", v}}})
+	}
+	a := build(t, &Manifest{RegionID: 1, Tags: []Tag{{1, "host"}}}, records, nil).open(t, &Options{CacheBytes: -1})
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	got, err := collect(a.LookupAll(t.Context(), ids))
+	runtime.ReadMemStats(&after)
+	if err != nil || !same(got, records[:len(ids)]) {
+		t.Errorf("%d series, %v", len(got), err)
+	}
+	if n := after.TotalAlloc - before.TotalAlloc; n > 10<<20 {
+		t.Errorf("%d bytes for %d series of one value of %d", n, len(ids), len(long))
+	}
 }
 
 // Many lookups give what one after the other does, up to the same error: in artifacts that are damaged, of codecs that are not

@@ -98,7 +98,7 @@ func TestMatchEnds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := d.match(ctx, 1, m, false, nil); !errors.Is(err, context.Canceled) {
+	if _, _, err := d.match(ctx, m, false, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("many values: %v", err)
 	}
 	// With time, a long value gives what a short one does.

@@ -27,6 +27,20 @@ func (b *blockAt) reads(before uint64) int64 {
 	return n
 }
 
+// extent is what some blocks of one part come to that are read together.
+type extent struct {
+	size int64  // that is read for them
+	held int64  // what they take in memory
+	end  uint64 // of the last one
+}
+
+// add adds a block, which stands behind the others and takes some memory.
+func (e *extent) add(b *blockAt, holds int64) {
+	e.size += b.reads(e.end)
+	e.held += holds
+	e.end = b.end()
+}
+
 // end is where the last chunk of a block ends.
 func (b *block) end() uint64 { return b.columns[len(b.columns)-1].end() }
 

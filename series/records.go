@@ -86,10 +86,20 @@ func (r *rows) record(k int) Record {
 
 // span are the tags that were read, of the rows [from, to).
 func (r *rows) span(from, to int) []outColumn {
+	return r.shown(func(d *dict) ([]string, []uint32) { return d.span(from, to) })
+}
+
+// pick are the tags that were read, of some rows.
+func (r *rows) pick(of []int) []outColumn {
+	return r.shown(func(d *dict) ([]string, []uint32) { return d.pick(of) })
+}
+
+// shown are the tags that were read as records show them.
+func (r *rows) shown(cut func(d *dict) (values []string, codes []uint32)) []outColumn {
 	out := make([]outColumn, 0, len(r.tags))
 	for tag := range r.part.a.tags {
 		if d := r.tags[tag]; d != nil {
-			values, codes := d.span(from, to)
+			values, codes := cut(d)
 			out = append(out, outColumn{r.part.a.tags[tag].Name, values, codes})
 		}
 	}
@@ -100,13 +110,13 @@ func (r *rows) span(from, to int) []outColumn {
 func (a *Artifact) windows(ctx context.Context, r Range, w wanted) iter.Seq2[[]rows, error] {
 	return func(yield func([]rows, error) bool) {
 		var window []blockAt
-		size, held := int64(0), int64(0)
+		var sum extent
 		flush := func() bool {
 			if len(window) == 0 {
 				return true
 			}
 			got, err := load(ctx, window, w, newStore(window[0].part))
-			window, size, held = window[:0], 0, 0
+			window, sum = window[:0], extent{}
 			return yield(got, err) && err == nil
 		}
 		for b, err := range a.blocks(ctx, []Range{r}) {
@@ -135,17 +145,12 @@ func (a *Artifact) windows(ctx context.Context, r Range, w wanted) iter.Seq2[[]r
 				}
 				return
 			}
-			full := size > windowBytes || held+holds > min(a.most, windowDecoded)
+			full := sum.size > windowBytes || sum.held+holds > min(a.most, windowDecoded)
 			if len(window) > 0 && (window[0].part != b.part || full) && !flush() {
 				return
 			}
-			before := uint64(0)
-			if n := len(window); n > 0 {
-				before = window[n-1].end()
-			}
 			window = append(window, b)
-			size += b.reads(before)
-			held += holds
+			sum.add(&b, holds)
 		}
 		flush()
 	}

@@ -268,8 +268,7 @@ const batchBytes = 16 << 20
 // window are blocks of one part that are evaluated together.
 type window struct {
 	blocks []*selection
-	size   int64 // that is read for them
-	held   int64 // what they take in memory
+	extent
 }
 
 // batch are windows of one part of which the bytes are read together. Where requests are cheap, it is one.
@@ -444,8 +443,8 @@ func (p *plan) evaluated(ctx context.Context, w wanted) iter.Seq2[[]*selection, 
 			}
 			now := reads
 			reads = batch{}
-			last := now.windows[len(now.windows)-1].blocks
-			part := last[0].part
+			last := now.windows[len(now.windows)-1]
+			part := last.blocks[0].part
 			if bytes == nil || bytes.obj != part.obj {
 				bytes = newStore(part)
 			}
@@ -453,7 +452,7 @@ func (p *plan) evaluated(ctx context.Context, w wanted) iter.Seq2[[]*selection, 
 			if isFar(part.obj) {
 				end := part.frame.payloadEnd
 				if len(p.matchers) > 0 { // what is wanted behind that is not known
-					end = last[len(last)-1].end()
+					end = last.end
 				}
 				ctx = source.UpTo(ctx, int64(min(end, part.tailAt)))
 				if !room(now.windows[0]) { // its stored bytes count, too
@@ -512,13 +511,8 @@ func (p *plan) evaluated(ctx context.Context, w wanted) iter.Seq2[[]*selection, 
 					return
 				}
 			}
-			before := uint64(0)
-			if n := len(now.blocks); n > 0 {
-				before = now.blocks[n-1].end()
-			}
 			now.blocks = append(now.blocks, s)
-			now.held += holds
-			now.size += b.reads(before)
+			now.add(&b, holds)
 		}
 		flush()
 	}
@@ -705,7 +699,7 @@ func (s *selection) output(tags []int) {
 // match takes the rows out that a matcher does not select. It is run once for each value of the dictionary at most; how often, is
 // returned.
 func (s *selection) match(ctx context.Context, m planned, mode Mode) (ran int64, err error) {
-	s.alive, ran, err = s.tags[m.tag].match(ctx, int(s.series), m.Matcher, m.matchesNull(mode), s.alive)
+	s.alive, ran, err = s.tags[m.tag].match(ctx, m.Matcher, m.matchesNull(mode), s.alive)
 	return ran, fault.Locate(err, s.part.a.name, "", 0)
 }
 

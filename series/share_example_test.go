@@ -2,9 +2,11 @@ package series_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 
+	"github.com/spilehq/spile/fault"
 	"github.com/spilehq/spile/series"
 )
 
@@ -73,6 +75,30 @@ func ExampleAnalyze() {
 	// table 1026 1 series
 	// host 2 values, 1 nulls [{ 1}]
 	// zone 0 values, 3 nulls []
+}
+
+// Series that are looked up together, in the order in which they are asked for, up to one that is not there.
+func ExampleArtifact_LookupAll() {
+	ctx := context.Background()
+	a, b, err := openTwo(ctx)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer a.Close()
+	defer b.Close()
+	ids := []series.ID{{Table: 1026, TSID: 7}, {Table: 1025, TSID: 10}, {Table: 1025, TSID: 11}, {Table: 1025, TSID: 10}}
+	for r, err := range a.LookupAll(ctx, ids) {
+		if err != nil {
+			fmt.Println("not found:", errors.Is(err, fault.NotFound))
+			return
+		}
+		fmt.Println(r.ID, r.RowCount, r.Labels)
+	}
+	// Output:
+	// 1026/7 300 [{host web-1}]
+	// 1025/10 3 []
+	// not found: true
 }
 
 // What is selected in several artifacts, which need not be open at the same time.

@@ -162,7 +162,7 @@ func BenchmarkMatcher(b *testing.B) {
 		b.Run(m.String(), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, _, err := d.match(context.Background(), 8192, m, false, nil); err != nil {
+				if _, _, err := d.match(context.Background(), m, false, nil); err != nil {
 					b.Fatal(err)
 				}
 			}

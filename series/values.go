@@ -6,13 +6,12 @@ import (
 	"math/bits"
 	"slices"
 	"strings"
-	"sync"
 )
 
 // valueSet collects distinct values. A short one, as most are, stands in its table with its length, so that one look at memory
 // finds it.
 type valueSet struct {
-	table *valueTable
+	table valueTable
 	short int
 	long  map[string]struct{}
 	held  int64 // what the values take, as Query.Memory counts it
@@ -25,47 +24,17 @@ type shortValue struct{ hi, lo uint64 }
 const shortLength = 15
 
 // valueTable is a table of hashes with a power of two of slots, of which at most half are taken.
-type valueTable struct{ slots []shortValue }
+type valueTable []shortValue
 
-// keptValues are the slots of the longest table that waits for the next set: 4 MiB.
-const keptValues = 1 << 18
-
-var valueTables sync.Pool // of *valueTable
-
-func newValueSet() *valueSet {
-	t, _ := valueTables.Get().(*valueTable)
-	if t == nil {
-		t = &valueTable{}
-	}
-	t.resize(1 << 8)
-	return &valueSet{table: t}
-}
-
-// release gives the table to the next set.
-func (s *valueSet) release() {
-	if cap(s.table.slots) <= keptValues {
-		valueTables.Put(s.table)
-	}
-	s.table = nil
-}
+func newValueSet() *valueSet { return &valueSet{table: make(valueTable, 1<<8)} }
 
 func (s *valueSet) len() int { return s.short + len(s.long) }
 
-// resize makes an empty table.
-func (t *valueTable) resize(slots int) {
-	if cap(t.slots) < slots {
-		t.slots = make([]shortValue, slots)
-		return
-	}
-	t.slots = t.slots[:slots]
-	clear(t.slots)
-}
-
 // place is where a value is, or where it belongs.
-func (t *valueTable) place(v shortValue) *shortValue {
-	mask := uint64(len(t.slots) - 1)
+func (t valueTable) place(v shortValue) *shortValue {
+	mask := uint64(len(t) - 1)
 	for at := v.hash() & mask; ; at = (at + 1) & mask {
-		if s := &t.slots[at]; *s == v || s.lo == 0 {
+		if s := &t[at]; *s == v || s.lo == 0 {
 			return s
 		}
 	}
@@ -128,10 +97,10 @@ func (s *valueSet) addShort(v shortValue) {
 	}
 	*to = v
 	s.held += int64(v.len()) + valueSize
-	if s.short++; 2*s.short > len(s.table.slots) {
+	if s.short++; 2*s.short > len(s.table) {
 		old := s.table
-		s.table = &valueTable{make([]shortValue, 2*len(old.slots))}
-		for _, v := range old.slots {
+		s.table = make(valueTable, 2*len(old))
+		for _, v := range old {
 			if v.lo != 0 {
 				*s.table.place(v) = v
 			}
@@ -139,14 +108,18 @@ func (s *valueSet) addShort(v shortValue) {
 	}
 }
 
-// addRows adds the values that the selected rows of a block have, until the set takes more than there may be. Where these are all
-// rows, that is the dictionary, since a verifier sees to it that each entry of it is used.
+// addRows adds the values that the selected rows of a block have, until the set takes more than there may be. Entries that no
+// row has, which a verifier alone objects to, are values of no series.
 func (s *valueSet) addRows(sel *selection, d *dict, most int64) {
-	var used []bool
-	if sel.count < int(sel.series) {
-		used = make([]bool, d.len())
-		for k := range sel.each() {
-			used[d.codes.at(k)] = true
+	used := make([]bool, d.len())
+	used[0] = true
+	left := d.len() - 1
+	for k := range sel.each() {
+		if code := d.codes.at(k); !used[code] {
+			used[code] = true
+			if left--; left == 0 {
+				break
+			}
 		}
 	}
 	for i := 1; i < d.len() && s.held <= most; {
@@ -154,16 +127,17 @@ func (s *valueSet) addRows(sel *selection, d *dict, most int64) {
 	}
 }
 
-// addSome adds some entries of a dictionary from one on, and returns the one behind them. Most are there already, and of many the
-// table lies in no cache: it is looked at for all of them, which waits for memory once, before what is found is compared.
+// addSome adds some entries of a dictionary that are used, from one on, and returns the one behind them. Most are there already,
+// and of many the table lies in no cache: it is looked at for all of them, which waits for memory once, before what is found is
+// compared.
 func (s *valueSet) addSome(d *dict, used []bool, from int) (next int) {
 	const some = 64
 	var values, found [some]shortValue
 	t := s.table
-	mask := uint64(len(t.slots) - 1)
+	mask := uint64(len(t) - 1)
 	n, i := 0, from
 	for ; i < d.len() && n < some; i++ {
-		if used != nil && !used[i] {
+		if !used[i] {
 			continue
 		}
 		at, size := int(d.at[i]), int(d.at[i+1]-d.at[i])-entryHead
@@ -172,7 +146,7 @@ func (s *valueSet) addSome(d *dict, used []bool, from int) (next int) {
 			continue
 		}
 		values[n] = shortValueAt(d.text, at, size)
-		found[n] = t.slots[values[n].hash()&mask]
+		found[n] = t[values[n].hash()&mask]
 		n++
 	}
 	for k, v := range values[:n] {
@@ -189,7 +163,7 @@ const valueStretch = 4 << 10
 // sorted are the values.
 func (s *valueSet) sorted() []string {
 	short := make([]shortValue, 0, s.short)
-	for _, v := range s.table.slots {
+	for _, v := range s.table {
 		if v.lo != 0 {
 			short = append(short, v)
 		}

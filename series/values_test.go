@@ -98,19 +98,21 @@ func TestValueSet(t *testing.T) {
 				t.Fatal(err)
 			}
 			s := &selection{rows: rows{blockAt: blockAt{block: &block{series: uint32(n)}}}, to: n, count: n}
-			if r.IntN(2) == 0 {
+			some := r.IntN(2) == 0
+			if some {
 				s.alive, s.count = make([]uint64, n/64), 0
-				for k := range codes {
-					if r.IntN(3) == 0 {
-						s.alive[k>>6] |= 1 << (k & 63)
-						s.count++
-						if codes[k] > 0 {
-							want[values[codes[k]-1]] = true
-						}
-					}
+			}
+			for k := range codes {
+				if some && r.IntN(3) > 0 {
+					continue
 				}
-			} else {
-				maps.Copy(want, entries)
+				if some {
+					s.alive[k>>6] |= 1 << (k & 63)
+					s.count++
+				}
+				if codes[k] > 0 {
+					want[values[codes[k]-1]] = true
+				}
 			}
 			set.addRows(s, d, 1<<40)
 		}
@@ -124,6 +126,42 @@ func TestValueSet(t *testing.T) {
 		if got := set.sorted(); !slices.Equal(got, slices.Sorted(maps.Keys(want))) {
 			t.Fatalf("seed %d: %q", seed, got)
 		}
-		set.release()
+	}
+}
+
+// A value that stands in a dictionary and that no series has is none of the values of a label, although only a verifier minds.
+func TestValuesOfNobody(t *testing.T) {
+	var records []Record
+	for i, v := range []string{"a", "b", "c", "c"} {
+		records = append(records, Record{ID{1, uint64(i)}, 1, []Label{{"host", v}}})
+	}
+	target := buildIn(t, &Manifest{RegionID: 1, Tags: []Tag{{1, "host"}}}, records, nil)
+	p := target[PartName(0)]
+	f, err := parseFrame(p[:headerSize], p[len(p)-trailerSize:], uint64(len(p)), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks, err := parseLeaf(p[f.root.Offset:f.root.end()], f, f.root, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &blocks[0].columns[2]
+	p[c.end()-3] = 1 // the code of the series that has "b"
+	resignChunk(p, f, c)
+	var found []int
+	err = Verify(t.Context(), target.opener(), &VerifyOptions{Full: true}, func(f Finding) {
+		if !f.Warning {
+			found = append(found, f.Check)
+		}
+	})
+	if err != nil || !slices.Equal(found, []int{78}) {
+		t.Fatalf("a verifier finds %v, %v", found, err)
+	}
+	a := openIn(t, target)
+	for range 2 { // found, remembered
+		got, err := a.LabelValues(t.Context(), "host", &Query{})
+		if err != nil || !slices.Equal(got, []string{"a", "c"}) {
+			t.Errorf("%q, %v", got, err)
+		}
 	}
 }

@@ -296,7 +296,7 @@ func (v *verifier) block(b blockAt) error {
 		where := fmt.Sprintf("%s, column %s", b.part.place(b.leaf, b.block), c.name)
 		v.payload(b.part, where, c.payloadRef, stored)
 		if d, ok := decoded.(*dict); ok {
-			if err := d.lint(c, int(b.series)); err != nil {
+			if err := d.lint(c); err != nil {
 				if err := v.found(b.located(err, c)); err != nil {
 					return err
 				}
@@ -310,9 +310,9 @@ func (v *verifier) block(b blockAt) error {
 }
 
 // lint makes checks 78 and 79.
-func (d *dict) lint(c *column, rows int) error {
+func (d *dict) lint(c *column) error {
 	var most uint32
-	for i := range rows {
+	for i := range d.codes.len() {
 		code := d.codes.at(i)
 		if code > most+1 {
 			return corrupt(78, "row %d is the first with code %d, and code %d was not used yet", i, code, most+1).At(int64(c.Offset))

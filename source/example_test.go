@@ -81,6 +81,19 @@ func ExampleMemory() {
 	// Output: source: greeting: 3 bytes wanted at 4, the size is 5
 }
 
+// Who decodes a format need not copy what is in memory already. What counts its reads hides that.
+func ExampleBytes() {
+	obj := source.Memory("greeting", []byte("hello"))
+	content, ok := source.Bytes(obj)
+	fmt.Printf("%s, %v\n", content, ok)
+	var meter source.Meter
+	content, ok = source.Bytes(meter.Object(obj))
+	fmt.Printf("%s, %v\n", content, ok)
+	// Output:
+	// hello, true
+	// , false
+}
+
 func ExampleReaderAt() {
 	obj := source.ReaderAt("part", strings.NewReader("only this"), 100)
 	fmt.Println(obj.ReadAt(context.Background(), make([]byte, 10), 0))

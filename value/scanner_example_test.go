@@ -44,6 +44,19 @@ func ExampleSkip() {
 	// unexpected EOF true
 }
 
+// A value that stands deep in another one keeps to the limit of the whole.
+func ExampleLimits_Within() {
+	lim := value.Limits{Depth: 3}
+	data := []byte("\x81\x81\x01") // [[1]]
+	_, err := value.Decode(value.CBOR, data, lim.Within(1))
+	fmt.Println(err)
+	_, err = value.Decode(value.CBOR, data, lim.Within(2))
+	fmt.Println(err)
+	// Output:
+	// <nil>
+	// value: 0: nested deeper than 3 (offset 0x1)
+}
+
 func ExampleReadHead() {
 	h, err := value.ReadHead(value.CBOR, []byte("\x98\x64"))
 	fmt.Println(h.Kind, h.Arg, h.Size, err)

@@ -75,8 +75,8 @@ func New(_ context.Context, o *Options) (*Store, error) {
 	}
 	s.once = azcore.ClientOptions{Transport: &store.Recorder{Base: transport}, Retry: policy.RetryOptions{MaxRetries: -1}}
 	s.again = azcore.ClientOptions{Transport: &store.Recorder{Base: store.Limit(transport, &o.Requests)}, Retry: s.once.Retry}
-	if more := store.Tries(&o.Requests) - 1; more > 0 { // pauses from 0.2 s on, of some 3 s behind the fifth try
-		s.again.Retry = policy.RetryOptions{MaxRetries: int32(more), RetryDelay: 200 * time.Millisecond, MaxRetryDelay: 10 * time.Second}
+	if more := store.Tries(&o.Requests) - 1; more > 0 { // pauses of 0.2 s, 0.6 s, 1.4 s, and 3 s from there on
+		s.again.Retry = policy.RetryOptions{MaxRetries: int32(more), RetryDelay: 200 * time.Millisecond, MaxRetryDelay: 3 * time.Second}
 	}
 	if err := s.findHome(o); err != nil {
 		return nil, err

@@ -22,8 +22,9 @@ const (
 	// discardTime bounds the requests that clean up: a program that was told to end does not wait longer.
 	discardTime = 30 * time.Second
 
-	// makeTime is how long the request that begins an upload, makes the object, or copies a part, may go on when its context ends: cut off, nobody
-	// would know whether there is an object, or a part. A program that was told to end waits so long at most.
+	// makeTime is how long the request that begins an upload, makes the object, or copies a part, may go on when its context
+	// ends: cut off, nobody would know whether there is an upload, an object, or a part. A program that was told to end waits so
+	// long at most.
 	makeTime = 5 * time.Second
 )
 

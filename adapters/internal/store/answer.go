@@ -306,7 +306,8 @@ func Failed(pkg, name, doing string, err error) error {
 	return fault.New(nil, pkg, "cannot %s", doing).In(name).Because(err)
 }
 
-// NewTransport is a transport for a store. It waits for answers without limit: [Limit] and [remote.Open] have one. Bodies are not unpacked, and as many connections are kept as requests run at once.
+// NewTransport is a transport for a store. It waits for answers without limit: [Limit] and [remote.Open] have one. Bodies are not
+// unpacked, and as many connections are kept as requests run at once.
 func NewTransport() *http.Transport {
 	return &http.Transport{
 		Proxy:                 http.ProxyFromEnvironment,
