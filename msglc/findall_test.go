@@ -186,9 +186,9 @@ func TestFindAllRounds(t *testing.T) {
 		rounds   int64 // of 30 ms, for all paths
 		requests int64
 	}{
-		{20_000, 500, 4, 6},    // 10 MB, and 1 MB of contents
-		{20_000, 3000, 6, 40},  // 60 MB
-		{100_000, 200, 5, 25},  // 5 MB of contents, which so many paths are worth at once
+		{20_000, 500, 4, 6},   // 10 MB, and 1 MB of contents
+		{20_000, 3000, 6, 40}, // 60 MB
+		{100_000, 200, 5, 25}, // 5 MB of contents, which so many paths are worth at once
 	} {
 		file, paths, want := scattered(t, tt.n, tt.pad, 1000)
 		synctest.Test(t, func(t *testing.T) {
