@@ -72,11 +72,14 @@ func (s *setup) seriesQueries(n int, shapes []bool) ([]row, error) {
 	})
 }
 
+// cacheOfSeries is how many bytes of a cache hold the columns of a series.
+const cacheOfSeries = 96
+
 // queries hands out the jobs of lookups and queries. duck is the program of DuckDB, "" without it.
 func (s *seriesSet) queries(f *seriesFiles, duck string, use func([]job) error) error {
 	var meter source.Meter
 	cold := &series.Options{CacheBytes: -1}
-	warm, err := openArtifact(f.artifact, nil, nil)
+	warm, err := openArtifact(f.artifact, &series.Options{CacheBytes: max(series.DefaultCacheBytes, cacheOfSeries*int64(len(s.rows)))}, nil)
 	if err != nil {
 		return err
 	}
