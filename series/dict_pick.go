@@ -41,10 +41,13 @@ func (d *dict) pick(rows []int) (values []string, codes []uint32) {
 	if d.len() <= len(rows) {
 		return d.values(), codes
 	}
-	// The texts of these rows alone, one behind the other, so that who keeps them does not keep the whole dictionary.
+	// The texts of these rows alone, one behind the other, so that who keeps them does not keep the whole dictionary; which
+	// takes less, where a long text is that of many rows.
 	size := 0
 	for _, code := range codes {
-		size += len(d.value(code))
+		if size += len(d.value(code)); size > len(d.text) {
+			return d.values(), codes
+		}
 	}
 	text := make([]byte, 0, size)
 	for _, code := range codes {
