@@ -130,14 +130,11 @@ func (d *dict) having(text string) func(yield func(uint32) bool) {
 			pos += uint32(i)
 			// The last entry whose value begins at pos or in front of it: null, when it is in front of all.
 			entry := uint32(sort.Search(d.len(), func(i int) bool { return d.at[i] > pos }) - 1)
-			if int(pos)+len(text) > int(d.at[entry+1])-entryHead { // in what stands in front of a value, in part at least
-				pos++
-				continue
-			}
-			if !yield(entry) {
+			// Else it is in what stands in front of the next value, in part at least.
+			if int(pos)+len(text) <= int(d.at[entry+1])-entryHead && !yield(entry) {
 				return
 			}
-			pos = d.at[entry+1] - entryHead
+			pos = d.at[entry+1]
 		}
 	}
 }
