@@ -232,6 +232,12 @@ func (v *verifier) table(r *Reader, w *window, e *entry, path *trail, from int64
 			if h, content := keyContent(r.h.codec, raw); h.Kind == value.String && !utf8.Valid(content) {
 				v.found(r, path, fault.New(fault.Corrupt, "msglc", "key %s in the table of contents is not UTF-8", keyText(key.Key)).At(c.t.base+c.at()))
 			}
+			if h, err := value.ReadHead(r.h.codec, raw); v.deep && err == nil && (h.Kind == value.Array || h.Kind == value.Map || h.Kind == value.Tag) {
+				limits := r.s.limits.Within(path.steps() + 1)
+				jw := value.NewJSONWriter(io.Discard, limits, anyKeys, nil)
+				jw.At("", c.t.base+c.at()-int64(len(raw)))
+				v.found(r, path, jw.WriteValue(value.NewScanner(r.h.codec, raw, limits)))
+			}
 			if again {
 				v.found(r, path, fault.New(fault.Conflict, "msglc", "key %s occurs twice in the table of contents", keyText(key.Key)).At(c.t.base+c.at()))
 			}
