@@ -303,6 +303,27 @@ func TestDepthOfKeys(test *testing.T) {
 	}
 }
 
+// TestBlocksBehindTheirEnd verifies a list whose blocks end in front of the place where its value would begin, behind a leaf that
+// is too long.
+func TestBlocksBehindTheirEnd(test *testing.T) {
+	payload := []byte{0x92, 0x01, 0x93, 1, 2, 3, 0xc0}
+	toc := []byte{0x82, 0xa1, 'p', 0x92, 0, 7, 0xa1, 't', 0x92,
+		0x81, 0xa1, 'p', 0x92, 1, 7,
+		0x81, 0xa1, 'p', 0x92, 0x93, 2, 3, 5, 0x93, 1, 5, 6}
+	r, err := Open(test.Context(), source.Memory("test.msg", archiveWithTOC(value.Msgpack, payload, toc)), nil)
+	if err != nil {
+		test.Fatal(err)
+	}
+	found := 0
+	if err := r.Verify(test.Context(), &VerifyOptions{Deep: true}, func(f Finding) {
+		if found++; !errors.Is(f.Err, fault.Corrupt) {
+			test.Error(f.Err)
+		}
+	}); err != nil || found == 0 {
+		test.Errorf("%d findings, %v", found, err)
+	}
+}
+
 // touchAll reads a document in all ways; errors are fine, panics and endless work are not.
 func touchAll(ctx context.Context, n Node, depth int) {
 	n.Kind(ctx)

@@ -512,11 +512,11 @@ type window struct {
 
 // bytes returns a payload range, valid until the next call.
 func (w *window) bytes(start, end int64) ([]byte, error) {
+	if end < start || end > w.r.h.tocStart { // also of what is here: a value may begin behind the end of its node
+		return nil, fault.New(fault.Corrupt, "msglc", "range [%d, %d) in a payload of %d", start, end, w.r.h.tocStart)
+	}
 	if start < w.off || end > w.off+int64(len(w.p)) {
 		n := min(max(end-start, copyBuffer), w.r.h.tocStart-start)
-		if n < end-start || end < start {
-			return nil, fault.New(fault.Corrupt, "msglc", "range [%d, %d) in a payload of %d", start, end, w.r.h.tocStart)
-		}
 		// What is here already is not read again, so that each read starts where the one before has ended.
 		var known []byte
 		if rel := start - w.off; rel >= 0 && rel < int64(len(w.p)) {
