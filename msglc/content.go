@@ -276,7 +276,7 @@ func (t *tableIter) mapValue(ctx context.Context, b *budget) (any, error) {
 		if !ok {
 			break
 		}
-		key, err := decodeKey(child.Key, r.s.limits)
+		key, err := decodeKey(child.Key, r.s.limits.Within(len(b.at)))
 		if err != nil {
 			return nil, r.locate(err)
 		}

@@ -255,6 +255,76 @@ func TestDepthAcrossNodes(test *testing.T) {
 	}
 }
 
+// TestDepthOfKeys nests maps whose keys are lists as deep as allowed and one deeper, and one with a key that is no text: a
+// verifier looks into the keys of nodes, as everything does that reads the map.
+func TestDepthOfKeys(test *testing.T) {
+	const limit = 9
+	long := value.AppendString(nil, value.Msgpack, strings.Repeat("x", 300))
+	for name, c := range map[string]struct {
+		around, in int
+		innermost  []byte
+		want       error
+	}{
+		"as deep":   {limit - 4, 3, []byte{1}, nil},
+		"deeper":    {limit - 4, 4, []byte{1}, fault.Limit},
+		"a key":     {0, limit - 1, []byte{1}, nil},
+		"deep key":  {0, limit, []byte{1}, fault.Limit},
+		"not UTF-8": {2, 1, []byte{0xa1, 0xff}, fault.Corrupt},
+	} {
+		payload := bytes.Repeat([]byte{0x91}, c.around)
+		payload = append(payload, 0x81)
+		payload = append(append(payload, bytes.Repeat([]byte{0x91}, c.in)...), c.innermost...)
+		payload = append(payload, long...)
+		var out buffer
+		if err := Index(test.Context(), &out, source.Memory("in.msgpack", payload), &WriteOptions{Threshold: 1}); err != nil {
+			test.Fatal(name, err)
+		}
+		for _, o := range []Options{{}, {NoFastLoading: true}, {CacheBytes: -1}} {
+			o.Limits.Depth = limit
+			r, err := Open(test.Context(), source.Memory("test.msg", out), &o)
+			if err != nil {
+				test.Fatal(name, err)
+			}
+			var found error
+			if err := r.Verify(test.Context(), &VerifyOptions{Deep: true}, func(f Finding) { found = f.Err }); err != nil {
+				test.Error(name, err)
+			}
+			if c.want == nil && found != nil || !errors.Is(found, c.want) {
+				test.Errorf("%s: finding %v, want %v", name, found, c.want)
+			}
+			if c.want == fault.Limit || c.want == nil { // a list in a key has no Go value that is a key
+				if _, err := r.Root().Value(test.Context()); c.want == nil && err != nil || !errors.Is(err, c.want) {
+					test.Errorf("%s: value: error %v", name, err)
+				}
+			}
+			if err := r.Root().WriteJSON(test.Context(), io.Discard, anyKeys, nil); (err == nil) != (c.want == nil) {
+				test.Errorf("%s: JSON: error %v", name, err)
+			}
+		}
+	}
+}
+
+// TestBlocksBehindTheirEnd verifies a list whose blocks end in front of the place where its value would begin, behind a leaf that
+// is too long.
+func TestBlocksBehindTheirEnd(test *testing.T) {
+	payload := []byte{0x92, 0x01, 0x93, 1, 2, 3, 0xc0}
+	toc := []byte{0x82, 0xa1, 'p', 0x92, 0, 7, 0xa1, 't', 0x92,
+		0x81, 0xa1, 'p', 0x92, 1, 7,
+		0x81, 0xa1, 'p', 0x92, 0x93, 2, 3, 5, 0x93, 1, 5, 6}
+	r, err := Open(test.Context(), source.Memory("test.msg", archiveWithTOC(value.Msgpack, payload, toc)), nil)
+	if err != nil {
+		test.Fatal(err)
+	}
+	found := 0
+	if err := r.Verify(test.Context(), &VerifyOptions{Deep: true}, func(f Finding) {
+		if found++; !errors.Is(f.Err, fault.Corrupt) {
+			test.Error(f.Err)
+		}
+	}); err != nil || found == 0 {
+		test.Errorf("%d findings, %v", found, err)
+	}
+}
+
 // touchAll reads a document in all ways; errors are fine, panics and endless work are not.
 func touchAll(ctx context.Context, n Node, depth int) {
 	n.Kind(ctx)

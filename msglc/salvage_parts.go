@@ -233,27 +233,26 @@ func (w *wreck) repairParts(dst part, c combiner, up *trail, depth int) error {
 	if err != nil {
 		return err
 	}
-	made := make(map[int64]int64, len(c.entries)) // where a part is now; one that is listed twice is written once
+	made := make(map[int64]bool, len(c.entries))
 	for i, e := range c.entries {
-		at, again := made[e.offset]
-		if !again {
-			at = out.size
-			made[e.offset] = at
-			before := dst.c.n
-			step := up.to(c.stepTo(i))
-			sub, err := w.part(e.offset, ends[i])
-			if err == nil {
-				err = sub.repair(part{dst.c, dst.start + PrefixSize + at}, step, depth+1)
-			}
-			if e, ok := err.(*fault.Error); ok && unlike(err) && e.Where == "" {
-				located := *e
-				err = located.On(step.path().String())
-			}
-			if err != nil {
-				return err
-			}
-			out.size += dst.c.n - before
+		step := up.to(c.stepTo(i))
+		if made[e.offset] { // a reader takes its bytes twice, and a repaired archive has no other bytes to spare
+			return w.corrupt(e.offset, "children overlap: another part starts here, too").(*fault.Error).On(step.path().String())
 		}
+		made[e.offset] = true
+		at, before := out.size, dst.c.n
+		sub, err := w.part(e.offset, ends[i])
+		if err == nil {
+			err = sub.repair(part{dst.c, dst.start + PrefixSize + at}, step, depth+1)
+		}
+		if e, ok := err.(*fault.Error); ok && unlike(err) && e.Where == "" {
+			located := *e
+			err = located.On(step.path().String())
+		}
+		if err != nil {
+			return err
+		}
+		out.size += dst.c.n - before
 		out.entries = append(out.entries, combinedEntry{name: e.name, offset: at})
 	}
 	return out.write(nil)

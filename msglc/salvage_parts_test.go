@@ -184,6 +184,7 @@ func TestMendOffsets(t *testing.T) {
 		"wrong named offset": {file(value.OrderedMap{{Key: "a", Value: int64(1)}, {Key: "b", Value: offsets[1]}, {Key: "c", Value: offsets[2]}}), `{"a":0,"b":1,"c":2}`, []string{"a"}, nil},
 		"one left out":       {file(ints(0, offsets[2])), `[0,2]`, []string{""}, fault.Corrupt},
 		"one twice":          {file(ints(0, offsets[2], offsets[2])), `[0,2]`, []string{"", "2"}, fault.Corrupt},
+		"only one, twice":    {withTOC(t, append(dumps(t, int64(7), nil), make([]byte, 200)...), value.OrderedMap{{Key: "t", Value: ints(0, 0)}}), `[7]`, []string{"1"}, fault.Corrupt},
 		"another order":      {file(ints(offsets[2], offsets[0], offsets[1])), `[2,0,1]`, nil, nil},
 		"a name twice":       {named("a", "a", "a~2"), `{"a":0,"a~2":1,"a~2~2":2}`, []string{"a", "a~2"}, fault.Conflict},
 		"a name not UTF-8":   {named("a", "b\xff", "c"), `{"a":0,"b\ufffd":1,"c":2}`, []string{`{"b\udcff"}`}, fault.Corrupt},

@@ -232,6 +232,12 @@ func (v *verifier) table(r *Reader, w *window, e *entry, path *trail, from int64
 			if h, content := keyContent(r.h.codec, raw); h.Kind == value.String && !utf8.Valid(content) {
 				v.found(r, path, fault.New(fault.Corrupt, "msglc", "key %s in the table of contents is not UTF-8", keyText(key.Key)).At(c.t.base+c.at()))
 			}
+			if h, err := value.ReadHead(r.h.codec, raw); v.deep && err == nil && (h.Kind == value.Array || h.Kind == value.Map || h.Kind == value.Tag) {
+				limits := r.s.limits.Within(path.steps() + 1)
+				jw := value.NewJSONWriter(io.Discard, limits, anyKeys, nil)
+				jw.At("", c.t.base+c.at()-int64(len(raw)))
+				v.found(r, path, jw.WriteValue(value.NewScanner(r.h.codec, raw, limits)))
+			}
 			if again {
 				v.found(r, path, fault.New(fault.Conflict, "msglc", "key %s occurs twice in the table of contents", keyText(key.Key)).At(c.t.base+c.at()))
 			}
@@ -506,11 +512,11 @@ type window struct {
 
 // bytes returns a payload range, valid until the next call.
 func (w *window) bytes(start, end int64) ([]byte, error) {
+	if end < start || end > w.r.h.tocStart { // also of what is here: a value may begin behind the end of its node
+		return nil, fault.New(fault.Corrupt, "msglc", "range [%d, %d) in a payload of %d", start, end, w.r.h.tocStart)
+	}
 	if start < w.off || end > w.off+int64(len(w.p)) {
 		n := min(max(end-start, copyBuffer), w.r.h.tocStart-start)
-		if n < end-start || end < start {
-			return nil, fault.New(fault.Corrupt, "msglc", "range [%d, %d) in a payload of %d", start, end, w.r.h.tocStart)
-		}
 		// What is here already is not read again, so that each read starts where the one before has ended.
 		var known []byte
 		if rel := start - w.off; rel >= 0 && rel < int64(len(w.p)) {

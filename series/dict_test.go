@@ -3,6 +3,7 @@ package series
 import (
 	"context"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -129,4 +130,39 @@ func TestUvarint(t *testing.T) {
 			t.Fatalf("% x: %d, %d, want %d, %d", p, v, k, u, n)
 		}
 	})
+}
+
+// A long text that many rows share is held once, however few of all rows are picked.
+func TestPickSharedText(t *testing.T) {
+	const rows = 1000
+	long := strings.Repeat("x", 1<<20)
+	values, codes := []string{long}, make([]uint32, 2*rows)
+	for k := range codes {
+		codes[k] = 1
+		if k >= rows {
+			values = append(values, strconv.Itoa(k))
+			codes[k] = uint32(len(values))
+		}
+	}
+	d, err := decodeDict(appendDict(nil, values, codes), len(codes), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	picked := make([]int, rows)
+	for k := range picked {
+		picked[k] = k
+	}
+	texts, numbers := d.pick(picked)
+	held := 0
+	for _, v := range texts {
+		held += len(v)
+	}
+	if held > len(d.text) {
+		t.Errorf("%d bytes of text for rows of a dictionary of %d", held, len(d.text))
+	}
+	for _, code := range numbers {
+		if texts[code] != long {
+			t.Fatal("another text")
+		}
+	}
 }

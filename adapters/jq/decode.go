@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"iter"
 	"math"
@@ -37,10 +38,10 @@ func (p *place) decode() (any, error) {
 	if p.sliced {
 		var b *budget
 		if b, err = p.run.budget(p.node); err == nil {
-			p.value, err = p.run.readList(p.run.together(window(p.node.Children(p.run.ctx), p.from, p.to)), b)
+			p.value, err = p.run.readList(p.run.together(window(p.node.Children(p.run.ctx), p.from, p.to)), b, 1)
 		}
 	} else {
-		p.value, err = p.run.read(p.node, nil)
+		p.value, err = p.run.read(p.node, nil, 0)
 	}
 	if err != nil {
 		return nil, p.fail(err)
@@ -69,7 +70,7 @@ func (r *run) budget(n msglc.Node) (*budget, error) {
 
 func (b *budget) take(size, at int64) error {
 	if *b.left -= size; *b.left < 0 {
-		return &overlap{text: "children overlap: more bytes to decode than the archive has", at: at}
+		return &trouble{class: fault.Corrupt, text: "children overlap: more bytes to decode than the archive has", at: at}
 	}
 	return nil
 }
@@ -103,15 +104,18 @@ func (b *budget) enter(r *run, n msglc.Node) (msglc.Node, *budget, error) {
 	return n, b, b.take(size, r.offset(n))
 }
 
-// weigh takes all that is below a node with archives among its children.
-func (b *budget) weigh(r *run, n msglc.Node) error {
+// weigh takes all that is below a node with archives among its children. depth is how many lists and maps enclose the node.
+func (b *budget) weigh(r *run, n msglc.Node, depth int) error {
+	if depth >= r.limits.Depth {
+		return r.tooDeep(n)
+	}
 	for child, err := range n.Children(r.ctx) {
 		if err != nil {
 			return err
 		}
 		node, in, err := b.enter(r, child.Node)
 		if _, whole := node.Range(); err == nil && !whole && node.Form() != msglc.Blocks {
-			err = in.weigh(r, node)
+			err = in.weigh(r, node, depth+1)
 		}
 		if err != nil {
 			return below(child, err)
@@ -120,8 +124,15 @@ func (b *budget) weigh(r *run, n msglc.Node) error {
 	return nil
 }
 
-// read decodes a node. The budget is nil for the first one, else it is that which the node has entered.
-func (r *run) read(n msglc.Node, b *budget) (any, error) {
+// tooDeep is the error of a node that more lists and maps enclose than may be. They count through archives in one another, as
+// they do in [msglc.Node.Value]: each has the depth of a document by itself.
+func (r *run) tooDeep(n msglc.Node) error {
+	return &trouble{class: fault.Limit, text: fmt.Sprintf("nested deeper than %d", r.limits.Depth), at: r.offset(n)}
+}
+
+// read decodes a node that depth lists and maps enclose. The budget is nil for the first one, else it is that which the node has
+// entered.
+func (r *run) read(n msglc.Node, b *budget, depth int) (any, error) {
 	rng, whole := n.Range()
 	if whole && rng.Len() <= r.sizes.raw {
 		raw, err := n.Raw(r.ctx)
@@ -130,7 +141,7 @@ func (r *run) read(n msglc.Node, b *budget) (any, error) {
 		}
 		var v any
 		return v, r.once(func() source.Range { return rng }, func() (err error) {
-			v, err = r.fromRaw(raw, rng.Start)
+			v, err = r.fromRaw(raw, rng.Start, r.limits.Within(depth))
 			return err
 		})
 	}
@@ -139,16 +150,19 @@ func (r *run) read(n msglc.Node, b *budget) (any, error) {
 		if err != nil {
 			return nil, err
 		}
+		if (kind == value.Array || kind == value.Map) && depth >= r.limits.Depth {
+			return nil, r.tooDeep(n)
+		}
 		if kind == value.Array { // blocks, or a list with archives among its items
 			if b == nil {
 				if b, err = r.budget(n); err != nil {
 					return nil, err
 				}
 			}
-			return r.readList(window(n.Children(r.ctx), 0, math.MaxInt64), b)
+			return r.readList(window(n.Children(r.ctx), 0, math.MaxInt64), b, depth+1)
 		}
 		if b != nil {
-			if err := b.weigh(r, n); err != nil {
+			if err := b.weigh(r, n, depth); err != nil {
 				return nil, err
 			}
 		}
@@ -158,10 +172,31 @@ func (r *run) read(n msglc.Node, b *budget) (any, error) {
 	if err := r.write(n, &text, &r.plain); err != nil {
 		return nil, err
 	}
-	return parse(&text)
+	v, err := parse(&text)
+	if err == nil && depth > 0 && !fits(v, r.limits.Depth-depth) {
+		err = r.tooDeep(n)
+	}
+	return v, err
 }
 
-func (r *run) readList(children iter.Seq2[msglc.Child, error], b *budget) (any, error) {
+// fits reports whether a value has so many lists and maps in one another at most.
+func fits(v any, depth int) bool {
+	switch v := v.(type) {
+	case []any:
+		return depth > 0 && !slices.ContainsFunc(v, func(item any) bool { return !fits(item, depth-1) })
+	case map[string]any:
+		for _, item := range v {
+			if !fits(item, depth-1) {
+				return false
+			}
+		}
+		return depth > 0
+	}
+	return true
+}
+
+// readList decodes items that depth lists and maps enclose.
+func (r *run) readList(children iter.Seq2[msglc.Child, error], b *budget, depth int) (any, error) {
 	list := []any{}
 	for child, err := range children {
 		if err != nil {
@@ -171,7 +206,7 @@ func (r *run) readList(children iter.Seq2[msglc.Child, error], b *budget) (any, 
 		if err != nil {
 			return nil, below(child, err)
 		}
-		v, err := r.read(n, in)
+		v, err := r.read(n, in, depth)
 		if err != nil {
 			return nil, below(child, err)
 		}
@@ -180,9 +215,9 @@ func (r *run) readList(children iter.Seq2[msglc.Child, error], b *budget) (any, 
 	return list, nil
 }
 
-// below adds to the path of an overlap the child that it is in, or is.
+// below adds to the path of trouble the child that it is in, or is.
 func below(c msglc.Child, err error) error {
-	if o, ok := err.(*overlap); ok {
+	if o, ok := err.(*trouble); ok {
 		o.path = append(o.path, c.Step())
 	}
 	return err
@@ -192,13 +227,13 @@ func below(c msglc.Child, err error) error {
 var errText = errors.New("needs its text")
 
 // fromRaw decodes one value; base is where it lies in the object.
-func (r *run) fromRaw(raw value.Raw, base int64) (any, error) {
+func (r *run) fromRaw(raw value.Raw, base int64, limits value.Limits) (any, error) {
 	d := decoder{run: r, raw: raw, base: base}
 	var before value.Losses
 	if r.loss != nil {
 		before = *r.loss
 	}
-	r.scan.Reset(raw.Codec, raw.Data, r.limits)
+	r.scan.Reset(raw.Codec, raw.Data, limits)
 	err := r.scan.Next()
 	if err == nil {
 		var v any
@@ -210,16 +245,16 @@ func (r *run) fromRaw(raw value.Raw, base int64) (any, error) {
 		if r.loss != nil { // the text counts anew
 			*r.loss = before
 		}
-		return r.fromText(raw.Codec, raw.Data, base)
+		return r.fromText(raw.Codec, raw.Data, base, limits)
 	}
 	return nil, fault.Shift(err, base)
 }
 
 // fromText decodes one value by way of its text.
-func (r *run) fromText(c value.Codec, data []byte, base int64) (any, error) {
+func (r *run) fromText(c value.Codec, data []byte, base int64, limits value.Limits) (any, error) {
 	r.buf.Reset()
 	r.text.At("", base)
-	err := r.text.WriteValue(value.NewScanner(c, data, r.limits))
+	err := r.text.WriteValue(value.NewScanner(c, data, limits))
 	if err == nil {
 		err = r.text.Flush()
 	}
@@ -289,7 +324,7 @@ func (d *decoder) value(s *value.Scanner) (any, error) {
 }
 
 func (d *decoder) text(from, to int64) (any, error) {
-	return d.run.fromText(d.raw.Codec, d.raw.Data[from:to], d.base+from)
+	return d.run.fromText(d.raw.Codec, d.raw.Data[from:to], d.base+from, d.run.limits)
 }
 
 func truncated(err error) error {

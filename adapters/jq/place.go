@@ -86,20 +86,21 @@ func (p *place) path() msglc.Path {
 	return path
 }
 
-// overlap is the error of a child whose bytes are those of others too.
-type overlap struct {
-	text string
-	at   int64
-	path msglc.Path // from the child up
+// trouble is the error of a child whose bytes are those of others too, or that is nested too deep.
+type trouble struct {
+	class error
+	text  string
+	at    int64
+	path  msglc.Path // from the child up
 }
 
-func (o *overlap) Error() string { return o.text }
+func (o *trouble) Error() string { return o.text }
 
-// fail ends the run, see [run.fail]. It gives the place of an overlap below p.
+// fail ends the run, see [run.fail]. It gives the place of trouble below p.
 func (p *place) fail(err error) error {
-	if o, ok := err.(*overlap); ok {
+	if o, ok := err.(*trouble); ok {
 		slices.Reverse(o.path)
-		err = fault.New(fault.Corrupt, "jq", "%s", o.text).At(o.at).On(append(p.path(), o.path...).String())
+		err = fault.New(o.class, "jq", "%s", o.text).At(o.at).On(append(p.path(), o.path...).String())
 	}
 	return p.run.fail(err)
 }
@@ -413,7 +414,7 @@ func (r *run) take(c msglc.Child, left *int64) error {
 		size = msglc.PrefixSize
 	}
 	if *left -= size; *left < 0 {
-		return &overlap{"children overlap: they have more bytes than the list or map around them", r.offset(c.Node), msglc.Path{c.Step()}}
+		return &trouble{fault.Corrupt, "children overlap: they have more bytes than the list or map around them", r.offset(c.Node), msglc.Path{c.Step()}}
 	}
 	return nil
 }

@@ -573,6 +573,56 @@ func TestOverlapPlace(t *testing.T) {
 	}
 }
 
+// TestDepthAcrossArchives nests lists and maps as deep as allowed and one deeper: some in each of several archives in one another,
+// some in the innermost value.
+func TestDepthAcrossArchives(t *testing.T) {
+	const c, limit = value.Msgpack, 40
+	for _, innermost := range []int{0, 1, 4} {
+		for _, asMap := range []int{0, 1, 2, 3} { // which of the levels of an archive is a map
+			for more := range 2 {
+				inner := value.AppendInt(nil, c, 1)
+				for range innermost {
+					inner = append(value.AppendArrayHeader(nil, c, 1), inner...)
+				}
+				file := document(t, c, inner, msglc.WriteOptions{})
+				for left := limit - innermost + more; left > 0; left -= 6 {
+					var toc []byte
+					for i := range min(6, left) {
+						toc = value.AppendString(value.AppendMapHeader(toc, c, 1), c, "t")
+						if i%4 == asMap {
+							toc = value.AppendString(value.AppendMapHeader(toc, c, 1), c, "k")
+						} else {
+							toc = value.AppendArrayHeader(toc, c, 1)
+						}
+					}
+					file = withTOC(file, value.AppendInt(toc, c, 0))
+				}
+				o := &msglc.Options{Limits: value.Limits{Depth: limit}}
+				for _, program := range []string{".", "tojson|length|.>1", "[.]|.[0]|.", "[..]|last"} {
+					q, err := Compile(program, &Options{Limits: value.Limits{Depth: limit}})
+					if err != nil {
+						t.Fatal(err)
+					}
+					r := open(t, file, o)
+					if _, err := r.Root().Value(t.Context()); (err == nil) != (more == 0) {
+						t.Fatalf("%d more: %v", more, err)
+					}
+					var failed error
+					for result, err := range q.Run(t.Context(), r.Root(), nil) {
+						if err == nil {
+							err = result.WriteJSON(io.Discard)
+						}
+						failed = errors.Join(failed, err)
+					}
+					if (failed == nil) != (more == 0) || failed != nil && !errors.Is(failed, fault.Limit) {
+						t.Errorf("%s, map %d, innermost %d, %d more: %v", program, asMap, innermost, more, failed)
+					}
+				}
+			}
+		}
+	}
+}
+
 // TestMixed runs programs over documents that list values and archives under one node.
 func TestMixed(t *testing.T) {
 	const c = value.Msgpack
