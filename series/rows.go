@@ -134,12 +134,11 @@ func (b *blockAt) decode(c *column, stored []byte) (v any, size int64, err error
 	default:
 	}
 	p, err := c.payloadRef.decodeInto(room, stored)
-	if err != nil {
-		return nil, 0, err
-	}
-	v, size, err = b.decodeChunk(c, p)
-	if f, ok := err.(*fault.Error); ok {
-		err = f.At(int64(c.Offset))
+	if err == nil {
+		v, size, err = b.decodeChunk(c, p)
+		if f, ok := err.(*fault.Error); ok {
+			err = f.At(int64(c.Offset))
+		}
 	}
 	if n := cap(p); c.Compression != compressionNone && n > cap(room) && n <= maxChunkRoom {
 		room = p
