@@ -344,28 +344,13 @@ func fetchScattered(ctx context.Context, obj source.Object, ranges []source.Rang
 }
 
 // planScattered merges ranges as far as it makes the read of all of them cheaper: as many requests as the object takes at a
-// time cost as much as one. Beside one another they share what the network carries, which is more than what one of them
-// gets, so that bytes cost a quarter of what they do in a row.
-func planScattered(ranges []source.Range, c source.Cost) (best []source.Request) {
-	const share = 4
+// time cost as much as one. Beside one another they share what the network carries, which is several times what one of them
+// gets, so that bytes cost a sixth of what they do in a row.
+func planScattered(ranges []source.Range, c source.Cost) []source.Request {
+	const share = 6
 	if c.MaxRequest < 1 || c.MaxRequest > maxScattered {
 		c.MaxRequest = maxScattered
 	}
-	parallel, gap, least := int64(max(1, c.Parallel)), c.Gap, int64(-1)
-	for range 4 {
-		plan := source.Plan(ranges, c)
-		rounds := (int64(len(plan)) + parallel - 1) / parallel
-		cost := share * rounds * gap
-		for _, req := range plan {
-			cost += req.Len()
-		}
-		if least < 0 || cost < least {
-			best, least = plan, cost
-		}
-		if len(plan) >= len(ranges) {
-			break
-		}
-		c.Gap /= 4
-	}
-	return best
+	c.Gap = min(c.Gap, share*c.Gap/int64(max(1, c.Parallel)))
+	return source.Plan(ranges, c)
 }

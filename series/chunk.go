@@ -15,19 +15,12 @@ func badUvarint(pos, n int) error {
 	return corrupt(70, "a number that does not end in the chunk, at byte %d", pos)
 }
 
-// uvarint reads a number of one to eight bytes that is followed by enough bytes to look at eight; k is 0 for another one.
-func uvarint(p []byte) (v uint64, k int) {
-	x := binary.LittleEndian.Uint64(p)
-	ends := ^x & 0x8080808080808080
-	if ends == 0 {
-		return 0, 0
-	}
-	x &= ends ^ (ends - 1) // up to the first byte that ends a number
+// sevens puts the lower seven bits of each byte side by side.
+func sevens(x uint64) uint64 {
 	x &= 0x7f7f7f7f7f7f7f7f
 	x = x&0x007f007f007f007f | x&0x7f007f007f007f00>>1
 	x = x&0x00003fff00003fff | x&0x3fff00003fff0000>>2
-	x = x&0x000000000fffffff | x&0x0fffffff00000000>>4
-	return x, bits.TrailingZeros64(ends)>>3 + 1
+	return x&0x000000000fffffff | x&0x0fffffff00000000>>4
 }
 
 // decodeDeltas decodes a chunk of n numbers (docs/format/series.md, "Deltas").
@@ -51,21 +44,23 @@ func allDeltas(p []byte, out []uint64) error {
 // deltas decodes the next numbers of a chunk behind prev, and returns how many bytes they take.
 func deltas(p []byte, prev uint64, out []uint64) (pos int, err error) {
 	for i := range out {
-		if pos < len(p) && p[pos] < 0x80 {
-			prev += uint64(wire.UnZigZag64(uint64(p[pos])))
-			pos++
-			out[i] = prev
-			continue
-		}
-		var u uint64
-		k := 0
 		if pos+8 <= len(p) {
-			u, k = uvarint(p[pos:])
-		}
-		if k == 0 {
-			if u, k = wire.Uvarint64(p[pos:]); k <= 0 {
-				return pos, badUvarint(pos, k)
+			x := binary.LittleEndian.Uint64(p[pos:])
+			if ends := ^x & 0x8080808080808080; ends != 0 { // a bit for each byte that ends a number
+				pos += bits.TrailingZeros64(ends)>>3 + 1
+				if x&0x80 == 0 {
+					x &= 0x7f
+				} else {
+					x = sevens(x & (ends ^ (ends - 1))) // up to the first of these bytes
+				}
+				prev += uint64(wire.UnZigZag64(x))
+				out[i] = prev
+				continue
 			}
+		}
+		u, k := wire.Uvarint64(p[pos:])
+		if k <= 0 {
+			return pos, badUvarint(pos, k)
 		}
 		prev += uint64(wire.UnZigZag64(u))
 		out[i] = prev

@@ -122,12 +122,28 @@ func TestPick(t *testing.T) {
 	})
 }
 
-func TestUvarint(t *testing.T) {
+// The numbers that deltas reads from eight bytes at once are those that are read byte by byte.
+func TestDeltas(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		p := rapid.SliceOfN(rapid.Byte(), 8, 40).Draw(t, "bytes")
-		u, n := wire.Uvarint64(p)
-		if v, k := uvarint(p); k != 0 && (v != u || k != n) || k == 0 && n > 0 && n <= 8 {
-			t.Fatalf("% x: %d, %d, want %d, %d", p, v, k, u, n)
+		p := rapid.SliceOfN(rapid.Byte(), 0, 40).Draw(t, "bytes")
+		got := make([]uint64, rapid.IntRange(1, 12).Draw(t, "numbers"))
+		size, err := deltas(p, 7, got)
+		prev, pos := uint64(7), 0
+		for i := range got {
+			u, n := wire.Uvarint64(p[pos:])
+			if n <= 0 {
+				if err == nil || size != pos {
+					t.Fatalf("% x: error %v at %d, want one at %d", p, err, size, pos)
+				}
+				return
+			}
+			prev, pos = prev+uint64(wire.UnZigZag64(u)), pos+n
+			if got[i] != prev {
+				t.Fatalf("% x: number %d is %d, want %d", p, i, got[i], prev)
+			}
+		}
+		if err != nil || size != pos {
+			t.Fatalf("% x: error %v, %d bytes, want %d", p, err, size, pos)
 		}
 	})
 }
