@@ -269,10 +269,10 @@ func (a *Artifact) missing(id ID) error {
 	return fault.New(fault.NotFound, "series", "there is no such series").On(id.String()).In(a.name)
 }
 
-// together reports whether a lookup reads all columns of a block with the TSIDs, since a request is dear; else the TSIDs tell
-// first whether they are needed.
+// together reports whether a lookup reads all columns of a block with the TSIDs, since another request is dear beside them; else
+// the TSIDs tell first whether they are needed. Most who look a series up know that it is there.
 func (b *blockAt) together() bool {
-	return int64(b.columns[len(b.columns)-1].end()-b.columns[0].Offset) <= b.part.obj.Cost().Gap
+	return int64(b.columns[len(b.columns)-1].end()-b.columns[0].Offset) <= 4*b.part.obj.Cost().Gap
 }
 
 // unknown is the first column whose values no known codec reads, nil when there is none. Who finds no series does not need it.
