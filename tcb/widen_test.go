@@ -132,6 +132,12 @@ func TestNamedPassesOver(t *testing.T) {
 	if err != nil || len(columns) != 1 || !slices.Equal(columns[0].Int64s, []int64{5, 6}) {
 		t.Fatal(columns, err)
 	}
+	type row struct {
+		ID int64 `tcb:"1"`
+	}
+	if rows := mustLoad[row](t, table); !slices.Equal(rows, []row{{5}, {6}}) {
+		t.Error(rows)
+	}
 	for _, tag := range []int32{2, 3, 4, 5} {
 		s, err := table.As(&Schema{Columns: []Field{{Tag: tag, Type: Type{Element: Bool}}}})
 		if err == nil {
