@@ -42,7 +42,8 @@ type form uint8
 const (
 	plainForm form = iota
 	// countForm has a count, which means nothing, in front of the size: the form that an old description of version 107
-	// shows. It is read, never written.
+	// shows. It is read, never written, and only where each column has a value: between empty blocks a zero behind the
+	// last one, or a wrong size, would pass as counts.
 	countForm
 )
 
@@ -188,6 +189,9 @@ func (f form) parse(p []byte, size int64) (*directory, error) {
 		}
 		if left := size - int64(pos); c.Size > left {
 			return nil, failed("H7", "column %d has %d bytes, %d are left", tag, c.Size, left).At(int64(pos - 4))
+		}
+		if f == countForm && (rows == 0 || c.Size == 0) {
+			return nil, failed("H7", "column %d has a count and no values", tag).At(at)
 		}
 		if c.Encoding == Raw && rows > c.Size {
 			return nil, failed("H8", "column %d stores %d rows RAW in %d bytes, a row takes one at least", tag, rows, c.Size).At(at)

@@ -174,6 +174,23 @@ func TestManyColumns(t *testing.T) {
 	}
 }
 
+// A fault of a table without rows, or of a block, does not pass as counts in the descriptors.
+func TestNoCounts(t *testing.T) {
+	i32 := Type{Element: I32}
+	empty := fileOf(0, 1, []Descriptor{{Tag: 1, Type: i32}})
+	size := fileOf(0, 1, []Descriptor{{Tag: 1, Type: i32, Size: 2}})
+	row := fileOf(1, 1, []Descriptor{{Tag: 1, Type: i32, Encoding: Varint, Size: 9}})
+	for name, file := range map[string][]byte{
+		"a zero behind an empty block":   append(empty, 0),
+		"a size of 2 with one zero left": append(size, 0),
+		"a size of 9 with one zero left": append(row, 0),
+	} {
+		if _, err := Open(t.Context(), source.Memory("t", file), nil); Check(err) != "H7" {
+			t.Errorf("%s: %v, want H7", name, err)
+		}
+	}
+}
+
 // A block of 2 GiB and more is refused where the file is long enough to hold it.
 func TestHugeBlock(t *testing.T) {
 	p := wire.AppendVarint32(wire.AppendVarint32(appendHeader(nil), 0), 1)

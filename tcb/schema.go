@@ -208,9 +208,12 @@ func (s *Schema) UnmarshalJSON(text []byte) error {
 }
 
 // Schema is what the file itself says: tags and types.
-func (t *Table) Schema() (*Schema, error) {
-	s := &Schema{Columns: make([]Field, len(t.dir.columns))}
-	for i, d := range t.dir.columns {
+func (t *Table) Schema() (*Schema, error) { return t.fields(t.dir.columns) }
+
+// fields are columns of the file as a schema.
+func (t *Table) fields(columns []Descriptor) (*Schema, error) {
+	s := &Schema{Columns: make([]Field, len(columns))}
+	for i, d := range columns {
 		if !d.Type.Element.known() || d.Type.Kind > Array {
 			return nil, fault.Locate(failed("C4", "is of the type %s, which this version does not define", d.Type), t.Name(), label(d.Tag, ""), d.Offset)
 		}
@@ -221,14 +224,23 @@ func (t *Table) Schema() (*Schema, error) {
 
 // Named returns the schema of the file with the names, logical types and labels of another, matched by tag. The types stay
 // those of the file; a column whose type the other does not take is [fault.Conflict], all of them in one error. Columns
-// that the other does not have keep their tag as their name.
+// that the other does not have keep their tag as their name; those of them that this version cannot decode are left out.
 func (t *Table) Named(names *Schema) (*Schema, error) {
-	s, err := t.Schema()
-	if err != nil || names == nil {
-		return s, err
+	if names == nil {
+		return t.Schema()
+	}
+	byTag := fieldsByTag(names.Columns)
+	columns := make([]Descriptor, 0, len(t.dir.columns))
+	for _, d := range t.dir.columns {
+		if byTag[d.Tag] != nil || checkType(d) == nil {
+			columns = append(columns, d)
+		}
+	}
+	s, err := t.fields(columns)
+	if err != nil {
+		return nil, err
 	}
 	var errs []error
-	byTag := fieldsByTag(names.Columns)
 	for i := range s.Columns {
 		f := &s.Columns[i]
 		n := byTag[f.Tag]

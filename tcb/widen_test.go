@@ -3,6 +3,7 @@ package tcb
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -111,6 +112,40 @@ func TestReadAsMissing(t *testing.T) {
 	}
 	if _, err := table.ReadAs(ctx, &Schema{}, 9); !errors.Is(err, fault.NotFound) {
 		t.Error(err)
+	}
+}
+
+// What a schema does not have is passed over, whatever it is; what it has is refused.
+func TestNamedPassesOver(t *testing.T) {
+	ctx := context.Background()
+	file := fileOf(2, 5, []Descriptor{
+		{Tag: 1, Type: Type{Element: I32}, Encoding: Varint}, {Tag: 2, Type: Type{Element: 15}, Encoding: 200},
+		{Tag: 3, Type: Type{Element: String, Kind: 2}, Encoding: 99}, {Tag: 4, Type: Type{Element: String, ElementOptional: true}, Encoding: Dict},
+		{Tag: 5, Type: Type{Element: Bool}, Encoding: 14},
+	}, []byte{10, 12}, []byte("xyz"), nil, []byte{1}, nil)
+	table := openFile(t, file)
+	s, err := table.As(&Schema{Columns: []Field{{Tag: 1, Name: "id", Type: Type{Element: I64}}}})
+	if err != nil || len(s.Columns) != 1 {
+		t.Fatal(s, err)
+	}
+	columns, err := table.ReadAs(ctx, s)
+	if err != nil || len(columns) != 1 || !slices.Equal(columns[0].Int64s, []int64{5, 6}) {
+		t.Fatal(columns, err)
+	}
+	type row struct {
+		ID int64 `tcb:"1"`
+	}
+	if rows := mustLoad[row](t, table); !slices.Equal(rows, []row{{5}, {6}}) {
+		t.Error(rows)
+	}
+	for _, tag := range []int32{2, 3, 4, 5} {
+		s, err := table.As(&Schema{Columns: []Field{{Tag: tag, Type: Type{Element: Bool}}}})
+		if err == nil {
+			_, err = table.ReadAs(ctx, s)
+		}
+		if err == nil {
+			t.Errorf("column %d was read", tag)
+		}
 	}
 }
 

@@ -86,9 +86,13 @@ func (x *tableExport) run(ctx context.Context, file string) error {
 	o.Tags, o.Labels = x.tags, x.in.tables.labels
 	return x.withTable(ctx, file, &x.in, func(t *table) error {
 		o.Name = t.Name()
-		return x.write(ctx, "table export", x.output, func(out output) error {
+		err := x.write(ctx, "table export", x.output, func(out output) error {
 			return x.each(x.export(ctx, out, t, o, delimiter))
 		})
+		if err == nil {
+			x.leftOut(t)
+		}
+		return err
 	})
 }
 

@@ -137,7 +137,7 @@ func byTag(s *tcb.Schema) map[int32]*tcb.Field {
 	return m
 }
 
-// Read reads columns as --schema has them.
+// Read reads columns as --schema has them. All of them are not those that [env.leftOut] names.
 func (t *table) Read(ctx context.Context, tags ...int32) ([]*tcb.Column, error) {
 	if !t.named {
 		return t.Table.Read(ctx, tags...)
@@ -146,12 +146,28 @@ func (t *table) Read(ctx context.Context, tags ...int32) ([]*tcb.Column, error) 
 	if len(tags) > 0 { // a few of many, perhaps
 		s = &tcb.Schema{}
 		for _, tag := range tags {
-			if f := t.byTag[tag]; f != nil {
-				s.Columns = append(s.Columns, *f)
+			f := t.byTag[tag]
+			if f == nil { // it cannot be decoded, and the error says why
+				return t.Table.Read(ctx, tags...)
 			}
+			s.Columns = append(s.Columns, *f)
 		}
 	}
 	return t.ReadAs(ctx, s, tags...)
+}
+
+// leftOut names the columns that --schema does not have and nothing here decodes: a reader that knows the schema passes
+// over them.
+func (e *env) leftOut(t *table) {
+	if !t.named {
+		return
+	}
+	for _, d := range t.Columns() {
+		if t.byTag[d.Tag] == nil {
+			e.say("%s: column %d: left out: the schema does not have it, and it cannot be decoded; spile verify says why", t.Name(), d.Tag)
+			e.partial = true
+		}
+	}
 }
 
 // readSchema reads the schema in a file, nil when none is named.

@@ -228,6 +228,7 @@ func (e *env) tableCat(ctx context.Context, t *table, out *jsonFlags) error {
 		}
 	}
 	e.losses(t.Name(), &losses)
+	e.leftOut(t)
 	return nil
 }
 
@@ -235,6 +236,7 @@ func (e *env) tableCat(ctx context.Context, t *table, out *jsonFlags) error {
 func (e *env) tableGet(ctx context.Context, t *table, paths []string, out *jsonFlags) error {
 	var losses value.Losses
 	printers := e.printersOf(ctx, t, paths, out, &losses)
+	all := false
 	for _, path := range paths {
 		c, err := t.find(path)
 		if err != nil {
@@ -249,6 +251,7 @@ func (e *env) tableGet(ctx context.Context, t *table, paths []string, out *jsonF
 				printers[0] = p
 			}
 		}
+		all = all || c.column == 0
 		if err := p.cells(t, c); err != nil {
 			return named(fault.Locate(err, t.Name(), path, 0), t.Name())
 		}
@@ -260,6 +263,9 @@ func (e *env) tableGet(ctx context.Context, t *table, paths []string, out *jsonF
 		}
 	}
 	e.losses(t.Name(), &losses)
+	if all {
+		e.leftOut(t)
+	}
 	return nil
 }
 
