@@ -1,6 +1,7 @@
 package series
 
 import (
+	"encoding/binary"
 	"runtime"
 	"slices"
 
@@ -85,33 +86,44 @@ type record struct {
 
 // fits reports whether every column stays within its limit when the record is added.
 func (b *blockBuilder) fits(r *record) bool {
-	if b.tsidSize+10 > maxChunk || b.countSize+10 > maxChunk {
+	tsid, count := b.deltas(r)
+	if b.tsidSize+tsid > maxChunk || b.countSize+count > maxChunk {
 		return false
 	}
 	for i := range b.cols {
 		c := &b.cols[i]
-		size := c.dict + c.size + 20 // a code, and the length of the dictionary
+		if most := c.dict + c.size + 2*binary.MaxVarintLen64 + entryHead + len(r.values[i]); most <= maxChunk {
+			continue // whatever the code is, and whether the value is new
+		}
+		dict, code := c.dict, uint32(0)
 		if r.has[i] {
-			size += 9 + len(r.values[i]) // when it is a new value
+			var ok bool
+			if code, ok = c.index[r.values[i]]; !ok {
+				code = uint32(len(c.values)) + 1
+				dict += entryHead + len(r.values[i])
+			}
 		}
-		if size <= maxChunk {
-			continue
-		}
-		if _, ok := c.index[r.values[i]]; !r.has[i] || !ok || size-9-len(r.values[i]) > maxChunk {
+		if wire.Uvarint64Size(uint64(dict))+dict+c.size+wire.Uvarint64Size(uint64(code)) > maxChunk {
 			return false
 		}
 	}
 	return true
 }
 
-func (b *blockBuilder) add(r *record) {
+// deltas are the sizes that the numbers of a record take in their chunks.
+func (b *blockBuilder) deltas(r *record) (tsid, count int) {
 	var lastTSID, lastCount uint64
 	if n := len(b.tsids); n > 0 {
 		lastTSID, lastCount = b.tsids[n-1], b.counts[n-1]
 	}
+	return wire.Varint64Size(int64(r.TSID - lastTSID)), wire.Varint64Size(int64(r.count - lastCount))
+}
+
+func (b *blockBuilder) add(r *record) {
+	tsid, count := b.deltas(r)
 	b.table = r.Table
-	b.tsidSize += wire.Varint64Size(int64(r.TSID - lastTSID))
-	b.countSize += wire.Varint64Size(int64(r.count - lastCount))
+	b.tsidSize += tsid
+	b.countSize += count
 	b.tsids, b.counts = append(b.tsids, r.TSID), append(b.counts, r.count)
 	for i := range b.cols {
 		c := &b.cols[i]

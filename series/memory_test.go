@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -167,9 +168,35 @@ func TestCancelledInMemory(t *testing.T) {
 	t.Errorf("all %d series", n)
 }
 
+// Instants compare by what they denote, whatever their units are. The values of today take most of the bits in nanoseconds.
 func TestBefore(t *testing.T) {
-	second, nano := Timestamp{1, "Second"}, Timestamp{1_000_000_001, "Nanosecond"}
-	if !second.Before(nano) || nano.Before(second) || second.Before(Timestamp{1000, "Millisecond"}) {
-		t.Error("instants of different units")
+	const s, ms, us, ns = "Second", "Millisecond", "Microsecond", "Nanosecond"
+	least, most := int64(math.MinInt64), int64(math.MaxInt64)
+	for _, tt := range []struct {
+		a, b Timestamp
+		want int
+	}{
+		{Timestamp{1, s}, Timestamp{1_000_000_001, ns}, -1},
+		{Timestamp{1, s}, Timestamp{1000, ms}, 0},
+		{Timestamp{1767225600, s}, Timestamp{1767312000_000_000_000, ns}, -1},
+		{Timestamp{1767225600, s}, Timestamp{1767225600_000_000_000, ns}, 0},
+		{Timestamp{1767225600, s}, Timestamp{1767225600_000_000_001, ns}, -1},
+		{Timestamp{1767225600, s}, Timestamp{1767225599_999_999_999, ns}, 1},
+		{Timestamp{1767225600_000_000, us}, Timestamp{1767312000_000_000_000, ns}, -1},
+		{Timestamp{1767225600_000, ms}, Timestamp{1767225600_000_001, us}, -1},
+		{Timestamp{-1, s}, Timestamp{-1_000_000_001, ns}, 1},
+		{Timestamp{-1, s}, Timestamp{-999_999_999, ns}, -1},
+		{Timestamp{-1, ms}, Timestamp{-1_000_000, ns}, 0},
+		{Timestamp{most, s}, Timestamp{most, ns}, 1},
+		{Timestamp{least, s}, Timestamp{least, ns}, -1},
+		{Timestamp{9223372036, s}, Timestamp{most, ns}, -1},
+		{Timestamp{9223372037, s}, Timestamp{most, ns}, 1},
+		{Timestamp{-9223372037, s}, Timestamp{least, ns}, -1},
+		{Timestamp{-9223372036, s}, Timestamp{least, ns}, 1},
+		{Timestamp{least, ns}, Timestamp{most, ns}, -1},
+	} {
+		if tt.a.Before(tt.b) != (tt.want < 0) || tt.b.Before(tt.a) != (tt.want > 0) {
+			t.Errorf("%v and %v: before %v, behind %v, want %d", tt.a, tt.b, tt.a.Before(tt.b), tt.b.Before(tt.a), tt.want)
+		}
 	}
 }

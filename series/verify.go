@@ -354,25 +354,22 @@ func shortest(p []byte, c *column, series uint32) bool {
 	return true
 }
 
-// before compares instants in different units.
+// before compares instants in different units. The finer one is taken apart, since the coarser one times a thousand may have
+// more than 64 bits.
 func before(a, b Timestamp) bool {
-	scale := func(t Timestamp) int { return 3 * slices.Index(timeUnits, t.Unit) } // powers of ten of a second
-	x, y := a.Value, b.Value
-	for d := scale(a) - scale(b); d != 0; {
-		// The coarser one is refined; what overflows is beyond everything.
-		if d < 0 {
-			if x > 1<<60/10 || x < -1<<60/10 {
-				return x < 0
-			}
-			x *= 10
-			d++
-		} else {
-			if y > 1<<60/10 || y < -1<<60/10 {
-				return y > 0
-			}
-			y *= 10
-			d--
-		}
+	scale := func(t Timestamp) int { return slices.Index(timeUnits, t.Unit) } // powers of a thousand of a second
+	d := scale(b) - scale(a)
+	fine, coarse := b.Value, a.Value
+	if d < 0 {
+		fine, coarse = a.Value, b.Value
 	}
-	return x < y
+	per := [...]int64{1, 1e3, 1e6, 1e9}[max(d, -d)]
+	whole, rest := fine/per, fine%per
+	if rest < 0 {
+		whole, rest = whole-1, rest+per
+	}
+	if d < 0 {
+		return whole < coarse
+	}
+	return coarse < whole || coarse == whole && rest > 0
 }

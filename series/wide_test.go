@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/spilehq/spile/source"
@@ -81,6 +82,52 @@ func TestManyTags(t *testing.T) {
 			if err != nil || r.TSID != 2 || len(r.Labels) != 2 {
 				t.Errorf("%s: %+v, %v", a.Name(), r, err)
 			}
+		}
+	}
+}
+
+// A block takes a record as long as each of its chunks has 64 MiB at most, to the byte.
+func TestBlockOfWholeChunks(t *testing.T) {
+	record := func(id, count uint64, value string) *record {
+		return &record{ID: ID{1, id}, count: count, values: []string{value}, has: []bool{true}}
+	}
+	big := strings.Repeat("b", maxChunk)
+	fill := func(rest int) *blockBuilder { // the chunk of the tag is short of the limit by rest bytes
+		b := newBlockBuilder([]Tag{{1, "host"}})
+		b.add(record(1, 1, "a"))
+		b.add(record(2, 1, "c"))
+		const others = 4 + 9 + 3*9 + 2 + 3 // length, null, three entries, "a" and "c", three codes
+		b.add(record(3, 1, big[:maxChunk-others-rest]))
+		return b
+	}
+	for rest, fits := range map[int]map[string]bool{
+		0:  {"a": false},
+		1:  {"a": true, "c": true, "d": false},
+		10: {"d": false, "": true},
+		11: {"d": true, "dd": false},
+	} {
+		b := fill(rest)
+		if n := maxChunk - rest; rest == 1 && len(b.encode(nil)[2].bytes) != n {
+			t.Fatalf("a chunk that has not %d bytes", n)
+		}
+		for value, want := range fits {
+			if b.fits(record(4, 1, value)) != want {
+				t.Errorf("%q with %d bytes left: fits %v", value, rest, !want)
+			}
+		}
+	}
+	b := newBlockBuilder([]Tag{{1, "host"}})
+	if head := 4 + 9 + 9 + 1; !b.fits(record(1, 1, big[:maxChunk-head])) || b.fits(record(1, 1, big[:maxChunk-head+1])) {
+		t.Error("the first record of a block")
+	}
+	b.add(record(1, 1, "a"))
+	for _, tt := range []struct {
+		tsids, counts int // bytes that are there
+		fits          bool
+	}{{maxChunk - 1, maxChunk - 2, true}, {maxChunk, 0, false}, {0, maxChunk - 1, false}} {
+		b.tsidSize, b.countSize = tt.tsids, tt.counts
+		if b.fits(record(2, 129, "a")) != tt.fits { // a byte, and two bytes
+			t.Errorf("%d and %d bytes: fits %v", tt.tsids, tt.counts, !tt.fits)
 		}
 	}
 }
