@@ -18,7 +18,8 @@ import (
 // What the paths need is read together: all of them go on until each waits for a read, and then all these reads are made
 // at once, merged where the bytes between them cost less than a request, and as many at a time as the object takes. So a
 // thousand paths wait for about as many reads one behind the other as one path does. Values of up to 4 MiB are read as well,
-// so that to use them needs no read. When a read fails, the paths that have no node yet are found one by one.
+// so that to use them needs no read. Where a request is dear, all of a table of contents comes first when there are four
+// paths for each 64 KiB of it. When a read fails, the paths that have no node yet are found one by one.
 //
 // It works on up to 4,096 paths at a time, and holds some 16 MiB of their bytes and, while it reads, some 4 MiB for each
 // request; a node holds the bytes of its value. An iteration that ends early has read for up to so many paths in vain.
