@@ -18,9 +18,10 @@ func badUvarint(pos, n int) error {
 // sevens puts the lower seven bits of each byte side by side.
 func sevens(x uint64) uint64 {
 	x &= 0x7f7f7f7f7f7f7f7f
-	x = x&0x007f007f007f007f | x&0x7f007f007f007f00>>1
-	x = x&0x00003fff00003fff | x&0x3fff00003fff0000>>2
-	return x&0x000000000fffffff | x&0x0fffffff00000000>>4
+	x -= x & 0x7f007f007f007f00 >> 1
+	high := x & 0x3fff00003fff0000
+	x = x ^ high ^ high>>2
+	return x&0x0fffffff | x>>32<<28
 }
 
 // decodeDeltas decodes a chunk of n numbers (docs/format/series.md, "Deltas").
@@ -43,18 +44,40 @@ func allDeltas(p []byte, out []uint64) error {
 
 // deltas decodes the next numbers of a chunk behind prev, and returns how many bytes they take.
 func deltas(p []byte, prev uint64, out []uint64) (pos int, err error) {
-	for i := range out {
+	for i := 0; i < len(out); i++ {
 		if pos+8 <= len(p) {
 			x := binary.LittleEndian.Uint64(p[pos:])
-			if ends := ^x & 0x8080808080808080; ends != 0 { // a bit for each byte that ends a number
-				pos += bits.TrailingZeros64(ends)>>3 + 1
-				if x&0x80 == 0 {
-					x &= 0x7f
-				} else {
-					x = sevens(x & (ends ^ (ends - 1))) // up to the first of these bytes
-				}
-				prev += uint64(wire.UnZigZag64(x))
+			ends := ^x & 0x8080808080808080 // a bit for each byte that ends a number
+			// The differences of hashes are nearly all of one length, which the processor foretells: it need not wait for
+			// this number to know where the next one is.
+			switch {
+			case ends == 1<<63:
+				prev += uint64(wire.UnZigZag64(sevens(x)))
 				out[i] = prev
+				pos += 8
+				continue
+			case ends<<8 == 1<<63:
+				prev += uint64(wire.UnZigZag64(sevens(x << 8 >> 8)))
+				out[i] = prev
+				pos += 7
+				continue
+			case x == 0 && len(out)-i >= 8: // the number of rows of many series is the same
+				for k := range out[i : i+8] {
+					out[i+k] = prev
+				}
+				i += 7
+				pos += 8
+				continue
+			case x&0x8080 != 0x8080: // one byte or two, which nothing foretells
+				two := x >> 7 & 1
+				prev += uint64(wire.UnZigZag64(x&0x7f | x>>1&0x3f80&-two))
+				out[i] = prev
+				pos += 1 + int(two)
+				continue
+			case ends != 0:
+				prev += uint64(wire.UnZigZag64(sevens(x & (ends ^ (ends - 1))))) // up to the first of these bytes
+				out[i] = prev
+				pos += bits.TrailingZeros64(ends)>>3 + 1
 				continue
 			}
 		}

@@ -21,6 +21,9 @@ type dict struct {
 	text  string   // the dictionary as it is stored
 	at    []uint32 // where the value of each entry begins in the text; behind them, as if there was one more
 	codes codes
+
+	spare    codes // memory for codes of other kinds
+	borrowed bool  // the text is in memory that others use later
 }
 
 // entryHead is what stands in front of the value of an entry: its presence, and its length.
@@ -32,8 +35,11 @@ func (d *dict) len() int { return len(d.at) - 1 }
 // value is that of an entry, a part of the text; of null it is "".
 func (d *dict) value(entry uint32) string { return d.text[d.at[entry] : d.at[entry+1]-entryHead] }
 
-// values are those of all entries.
+// values are those of all entries, for whoever wants to keep them.
 func (d *dict) values() []string {
+	if d.borrowed {
+		d.text = strings.Clone(d.text)
+	}
 	values := make([]string, d.len())
 	for i := range values {
 		values[i] = d.value(uint32(i))
@@ -69,6 +75,19 @@ func (c *codes) at(k int) uint32 {
 		return uint32(c.medium[k])
 	}
 	return c.wide[k]
+}
+
+// takeBack takes the memory of codes that are not used any more.
+func (c *codes) takeBack(old codes) {
+	if old.narrow != nil {
+		c.narrow = old.narrow
+	}
+	if old.medium != nil {
+		c.medium = old.medium
+	}
+	if old.wide != nil {
+		c.wide = old.wide
+	}
 }
 
 // bytes is what the codes take in memory.
@@ -108,18 +127,16 @@ func (d *dict) decode(p []byte, n int, nulls uint32) error {
 	if err := d.entries(); err != nil {
 		return err
 	}
-	// The numbers of the kinds that are not used go, so that at finds the one that is.
+	d.spare.takeBack(d.codes)
+	d.codes = codes{}
 	var zero int
 	switch count := d.len(); {
 	case count <= 1<<8:
-		d.codes.medium, d.codes.wide = nil, nil
-		d.codes.narrow, zero, pos, err = readCodes(p, pos, n, count, d.codes.narrow)
+		d.codes.narrow, zero, pos, err = readCodes(p, pos, n, count, d.spare.narrow)
 	case count <= 1<<16:
-		d.codes.narrow, d.codes.wide = nil, nil
-		d.codes.medium, zero, pos, err = readCodes(p, pos, n, count, d.codes.medium)
+		d.codes.medium, zero, pos, err = readCodes(p, pos, n, count, d.spare.medium)
 	default:
-		d.codes.narrow, d.codes.medium = nil, nil
-		d.codes.wide, zero, pos, err = readCodes(p, pos, n, count, d.codes.wide)
+		d.codes.wide, zero, pos, err = readCodes(p, pos, n, count, d.spare.wide)
 	}
 	if err != nil {
 		return err
@@ -189,9 +206,13 @@ func readCodes[C code](p []byte, pos, n, count int, out []C) (_ []C, zero, next 
 	i := 0
 	if count <= 0x80 && len(p)-pos >= n { // each takes a byte, unless it is longer than it need be
 		row := p[pos : pos+n]
-		for i < n && int(row[i]) < count {
-			out[i] = C(row[i])
-			i++
+		i = countBelow(row, byte(count))
+		if narrow, ok := any(out).([]uint8); ok {
+			copy(narrow, row[:i])
+		} else {
+			for k, code := range row[:i] {
+				out[k] = C(code)
+			}
 		}
 		zero = bytes.Count(row[:i], []byte{0})
 		pos += i
@@ -221,6 +242,23 @@ func readCodes[C code](p []byte, pos, n, count int, out []C) (_ []C, zero, next 
 		out[i] = C(code)
 	}
 	return out, zero, pos, nil
+}
+
+// countBelow is how many bytes there are in front of the first that is not below most, which is 0x80 at most.
+func countBelow(p []byte, most byte) int {
+	const high = 0x8080808080808080
+	add := uint64(0x80-most) * 0x0101010101010101 // which takes a byte of most and more to the high bit
+	i := 0
+	for ; i+8 <= len(p); i += 8 {
+		x := binary.LittleEndian.Uint64(p[i:])
+		if (x|(x&^high+add))&high != 0 {
+			break
+		}
+	}
+	for i < len(p) && p[i] < most {
+		i++
+	}
+	return i
 }
 
 // isASCII reports whether no byte of a text is above 0x7f.

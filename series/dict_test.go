@@ -125,8 +125,10 @@ func TestPick(t *testing.T) {
 // The numbers that deltas reads from eight bytes at once are those that are read byte by byte.
 func TestDeltas(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		p := rapid.SliceOfN(rapid.Byte(), 0, 40).Draw(t, "bytes")
-		got := make([]uint64, rapid.IntRange(1, 12).Draw(t, "numbers"))
+		number := rapid.OneOf(rapid.SliceOfN(rapid.Byte(), 1, 12), rapid.Just(make([]byte, 8)),
+			rapid.Map(rapid.SliceOfN(rapid.ByteRange(0x80, 0xff), 0, 9), func(p []byte) []byte { return append(slices.Clone(p), 1) }))
+		p := slices.Concat(rapid.SliceOfN(number, 0, 8).Draw(t, "numbers")...)
+		got := make([]uint64, rapid.IntRange(1, 24).Draw(t, "count"))
 		size, err := deltas(p, 7, got)
 		prev, pos := uint64(7), 0
 		for i := range got {

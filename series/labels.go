@@ -113,25 +113,17 @@ func (a *Artifact) labelValues(ctx context.Context, name string, tag int, known 
 	if err != nil || !known {
 		return nil, err
 	}
-	found := newValueSet()
-	for s, err := range p.selections(ctx, wanted{later: []int{tag}, values: true}) {
+	found := &valueSets{}
+	for _, err := range p.selections(ctx, wanted{later: []int{tag}, values: found}) {
 		if err != nil {
 			return nil, err
 		}
-		c := s.column(tag)
-		if c == nil || !c.hasStats {
-			continue
-		}
-		if s.count == int(s.series) && c.min == c.max { // the descriptor tells
-			found.add(c.min)
-		} else {
-			found.addRows(s, s.tags[tag], p.memory)
-		}
-		if found.held > p.memory {
-			return nil, fault.New(fault.Limit, "series", "memory of %d bytes: more than %d values of the label %q", p.memory, found.len()-1, name).In(a.name)
+		if n := found.over.Load(); n > 0 {
+			return nil, fault.New(fault.Limit, "series", "memory of %d bytes: more than %d values of the label %q", p.memory, n-1, name).In(a.name)
 		}
 	}
-	return &tagValues{found.sorted(), found.held}, nil
+	values, held := found.sorted()
+	return &tagValues{values, held}, nil
 }
 
 // Tables returns the tables that have series which are selected, sorted. Without matchers it reads pages alone.

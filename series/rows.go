@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -29,9 +30,9 @@ type rows struct {
 // wanted says which columns of a block are read.
 type wanted struct {
 	tsids, counts bool
-	tags          []int // indexes of tags in the artifact, in order
-	later         []int // tags, in order, that may be read behind that
-	values        bool  // those of the first of these are wanted, but where the descriptor tells the one that all rows have
+	tags          []int      // indexes of tags in the artifact, in order
+	later         []int      // tags, in order, that may be read behind that
+	values        *valueSets // of the first of these, nil when they are not wanted
 }
 
 // load reads and decodes columns of some blocks of one part, in one plan.
@@ -128,35 +129,41 @@ func (r *rows) set(tag int, v any) {
 
 // decode decodes a chunk, and says what it takes in memory. It keeps nothing of the stored bytes.
 func (b *blockAt) decode(c *column, stored []byte) (v any, size int64, err error) {
-	var room []byte
-	select {
-	case room = <-chunkRooms:
-	default:
+	room := takeRoom()
+	defer room.release()
+	p, err := room.payload(c, stored)
+	if err != nil {
+		return nil, 0, err
 	}
-	p, err := c.payloadRef.decodeInto(room, stored)
-	if err == nil {
-		v, size, err = b.decodeChunk(c, p)
-		if f, ok := err.(*fault.Error); ok {
-			err = f.At(int64(c.Offset))
-		}
-	}
-	if n := cap(p); c.Compression != compressionNone && n > cap(room) && n <= maxChunkRoom {
-		room = p
-	}
-	if cap(room) > 0 {
-		select {
-		case chunkRooms <- room:
-		default:
-		}
-	}
-	return v, size, err
+	v, size, err = b.decodeChunk(c, p)
+	return v, size, placed(err, c)
 }
 
-// chunkRooms is memory for chunks that are decompressed, and not kept: as much as is used at a time. A sync.Pool would forget it
-// whenever memory is collected, which is often while a query decodes.
-var chunkRooms = make(chan []byte, runtime.NumCPU())
+// placed gives an error of a chunk its place in the part.
+func placed(err error, c *column) error {
+	if f, ok := err.(*fault.Error); ok {
+		return f.At(int64(c.Offset))
+	}
+	return err
+}
 
-const maxChunkRoom = 1 << 20
+// decodeIn decodes a chunk into a room. What comes out is there until the next one, and as long as the stored bytes are.
+func (b *blockAt) decodeIn(room *columnRoom, c *column, stored []byte) (any, error) {
+	p, err := room.payload(c, stored)
+	if err != nil {
+		return nil, err
+	}
+	n := int(b.series)
+	if c.Encoding == encodingDict {
+		return &room.dict, placed(room.dict.decode(p, n, c.nulls), c)
+	}
+	room.numbers = slices.Grow(room.numbers[:0], n)[:n] // n is at most the length of p, check 68
+	err = allDeltas(p, room.numbers)
+	if err == nil && c.name == tsidColumn {
+		err = checkTSIDs(room.numbers, b.block)
+	}
+	return room.numbers, placed(err, c)
+}
 
 func (b *blockAt) decodeChunk(c *column, p []byte) (any, int64, error) {
 	n := int(b.series)
@@ -174,6 +181,85 @@ func (b *blockAt) decodeChunk(c *column, p []byte) (any, int64, error) {
 	return numbers, 8 * int64(n), err
 }
 
+// columnRoom is memory for a column that is decoded and used, but not kept: that of the next one is the same, and in the caches
+// of a processor.
+type columnRoom struct {
+	chunk   []byte // decompressed
+	numbers []uint64
+	dict    dict // its text is in the chunk, or in the stored bytes
+}
+
+// maxRoom bounds the memory of a room that waits for the next column.
+const maxRoom = 1 << 20
+
+var waitingRooms sync.Pool // of *columnRoom
+
+func takeRoom() *columnRoom {
+	if room, ok := waitingRooms.Get().(*columnRoom); ok {
+		return room
+	}
+	return &columnRoom{dict: dict{borrowed: true}}
+}
+
+// release gives the room to whoever needs one next.
+func (room *columnRoom) release() {
+	if room.isLarge() {
+		return
+	}
+	room.dict.text = ""
+	waitingRooms.Put(room)
+}
+
+func (room *columnRoom) isLarge() bool {
+	d := &room.dict
+	return cap(room.chunk)+8*cap(room.numbers)+4*cap(d.at)+d.codes.bytes()+d.spare.bytes() > maxRoom
+}
+
+// payload checks and decompresses a chunk.
+func (room *columnRoom) payload(c *column, stored []byte) ([]byte, error) {
+	p, err := c.payloadRef.decodeInto(room.chunk, stored)
+	if err == nil && c.Compression != compressionNone {
+		room.chunk = p
+	}
+	return p, err
+}
+
+// columnRooms are the rooms of a query, which uses more of them at a time than there are processors.
+type columnRooms struct {
+	mu   sync.Mutex
+	free []*columnRoom
+}
+
+func (r *columnRooms) take() *columnRoom {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n := len(r.free)
+	if n == 0 {
+		return takeRoom()
+	}
+	room := r.free[n-1]
+	r.free = r.free[:n-1]
+	return room
+}
+
+func (r *columnRooms) put(rooms ...*columnRoom) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, room := range rooms {
+		if !room.isLarge() {
+			r.free = append(r.free, room)
+		}
+	}
+}
+
+// release gives up the rooms, when nobody uses one.
+func (r *columnRooms) release() {
+	for _, room := range r.free {
+		room.release()
+	}
+	r.free = nil
+}
+
 // The tags that stand for the two columns that are always there.
 const (
 	tagTSID  = -1
@@ -187,44 +273,88 @@ type loading struct {
 	tag int
 }
 
-// loadAll reads and decodes columns of blocks of one part, as far as they are not remembered.
-func loadAll(ctx context.Context, list []loading, bytes *store) error {
-	var ranges []source.Range
-	var missing []loading
-	for _, l := range list {
-		if v, ok := l.row.cached(l.c); ok {
-			l.row.set(l.tag, v)
-			continue
-		}
-		if !l.c.known() {
-			return l.row.located(l.c.unknown(), l.c)
-		}
-		missing = append(missing, l)
-		ranges = append(ranges, l.c.span())
+// had is what there is of a column without reading: by a matcher, or in the cache.
+func (l *loading) had() (v any, ok bool) {
+	if d := l.row.tags[l.tag]; d != nil {
+		return d, true
 	}
-	if len(missing) == 0 {
-		return nil
+	if l.tag == tagTSID && l.row.tsids != nil {
+		return l.row.tsids, true
 	}
-	if err := bytes.fetch(ctx, ranges); err != nil {
+	return l.row.cached(l.c)
+}
+
+// fetchAll reads what is missing of some columns of blocks of one part, in one plan.
+func fetchAll(ctx context.Context, list []loading, bytes *store) error {
+	_, _, err := fetched(ctx, list, bytes)
+	return err
+}
+
+// fetched is fetchAll, and returns what there is of the columns without reading, and the ranges of the others.
+func fetched(ctx context.Context, list []loading, bytes *store) (had []any, ranges []source.Range, err error) {
+	had, ranges = make([]any, len(list)), make([]source.Range, len(list))
+	for i := range list {
+		l := &list[i]
+		v, ok := l.had()
+		switch {
+		case ok:
+			had[i] = v
+		case !l.c.known():
+			return nil, nil, l.row.located(l.c.unknown(), l.c)
+		default:
+			ranges[i] = l.c.span()
+		}
+	}
+	return had, ranges, bytes.fetch(ctx, ranges)
+}
+
+// useAll reads columns of blocks of one part, as far as they are not remembered, and hands each to use, some side by side. What a
+// cache is to remember is decoded into memory of its own, the rest into a room, which use may keep.
+func useAll(ctx context.Context, list []loading, bytes *store, rooms *columnRooms, use func(i int, v any, room *columnRoom) (keep bool, err error)) error {
+	had, ranges, err := fetched(ctx, list, bytes)
+	if err != nil {
 		return err
 	}
-	decoded := make([]any, len(missing))
-	if err := parallel(len(missing), func(i int) error {
-		l := missing[i]
-		v, size, err := l.row.decode(l.c, bytes.get(ranges[i]))
+	return parallel(len(list), func(i int) error {
+		l, v := list[i], had[i]
+		cache := l.row.part.a.cache
+		var room *columnRoom
+		var size int64
+		var err error
+		switch {
+		case v != nil:
+		case rooms != nil && cache == nil:
+			room = rooms.take()
+			v, err = l.row.decodeIn(room, l.c, bytes.get(ranges[i]))
+		default:
+			v, size, err = l.row.decode(l.c, bytes.get(ranges[i]))
+		}
 		if err != nil {
 			return l.row.located(err, l.c)
 		}
-		decoded[i] = v
-		if c := l.row.part.a.cache; c != nil {
-			c.put(l.row.key(l.c), v, size)
+		if size > 0 && cache != nil {
+			cache.put(l.row.key(l.c), v, size)
 		}
-		return nil
-	}); err != nil {
+		keep, err := use(i, v, room)
+		if room != nil && !keep {
+			rooms.put(room)
+		}
+		return err
+	})
+}
+
+// loadAll reads and decodes columns of blocks of one part, as far as they are not remembered, and keeps them in their rows.
+func loadAll(ctx context.Context, list []loading, bytes *store) error {
+	values := make([]any, len(list))
+	err := useAll(ctx, list, bytes, nil, func(i int, v any, _ *columnRoom) (bool, error) {
+		values[i] = v
+		return false, nil
+	})
+	if err != nil {
 		return err
 	}
-	for i, l := range missing {
-		l.row.set(l.tag, decoded[i])
+	for i, v := range values {
+		list[i].row.set(list[i].tag, v)
 	}
 	return nil
 }

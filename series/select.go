@@ -62,6 +62,7 @@ type plan struct {
 	ranges   []Range  // in order, apart
 	memory   int64    // that is held at a time
 	ahead    int64    // of that, in blocks that are read together
+	rooms    columnRooms
 }
 
 type planned struct {
@@ -150,7 +151,14 @@ type selection struct {
 	count int      // of them, once the range is cut
 	from  int      // the rows in the range
 	to    int
-	out   []outColumn // the tags of records, in their order
+
+	// Of the rows that match, what is wanted of them.
+	ids    []uint64    // TSIDs
+	counts []uint64    // numbers of rows
+	out    []outColumn // tags, in their order
+
+	kept   []*columnRoom // memory that tags are in until the rows are shown
+	picked []int         // the rows that match, until then, if not all of the range do
 }
 
 // Select gives the series that match, in the order of their identifiers. Its memory is that of some blocks.
@@ -173,9 +181,7 @@ func (a *Artifact) selectRecords(ctx context.Context, q *Query, labels Mode) ite
 				yield(Record{}, err)
 				return
 			}
-			i := -1
-			for k := range s.each() {
-				i++
+			for i := range s.count {
 				if q.Limit > 0 && given == q.Limit {
 					if q.Explain != nil {
 						q.Explain.Truncated = true
@@ -186,7 +192,7 @@ func (a *Artifact) selectRecords(ctx context.Context, q *Query, labels Mode) ite
 				if q.Explain != nil {
 					q.Explain.Selected++
 				}
-				r := Record{ID: ID{s.First.Table, s.tsids[k]}, RowCount: s.counts[k], Labels: room.labels(s.out, i, s.count-i, labels)}
+				r := Record{ID: ID{s.First.Table, s.ids[i]}, RowCount: s.counts[i], Labels: room.labels(s.out, i, s.count-i, labels)}
 				if !yield(r, nil) {
 					return
 				}
@@ -226,8 +232,8 @@ func (a *Artifact) SumRows(ctx context.Context, q *Query) (uint64, error) {
 		if err != nil {
 			return 0, err
 		}
-		for k := range s.each() {
-			next, carry := bits.Add64(sum, s.counts[k], 0)
+		for _, n := range s.counts {
+			next, carry := bits.Add64(sum, n, 0)
 			if carry != 0 {
 				return 0, fault.New(fault.Limit, "series", "the numbers of rows have a sum of more than 64 bits").In(a.name)
 			}
@@ -316,7 +322,7 @@ func (p *plan) needs(s *selection, c *column, w wanted) bool {
 	if !c.known() {
 		return false
 	}
-	if _, ok := slices.BinarySearch(w.tags, c.tag); ok || w.values && c.tag == w.later[0] && c.hasStats && c.min != c.max {
+	if _, ok := slices.BinarySearch(w.tags, c.tag); ok || w.values != nil && c.tag == w.later[0] && c.hasStats && c.min != c.max {
 		return true
 	}
 	return slices.ContainsFunc(p.matchers, func(m planned) bool { return m.tag == c.tag && m.decide(c, p.q.Mode) == decideRead })
@@ -326,7 +332,7 @@ func (p *plan) needs(s *selection, c *column, w wanted) bool {
 // that it finds evaluates a window while the one before it is given, as long as both have room.
 func (p *plan) selections(ctx context.Context, w wanted) iter.Seq2[*selection, error] {
 	evaluated := func(ctx context.Context) iter.Seq2[[]*selection, error] { return p.evaluated(ctx, w) }
-	later := len(w.later) > 0 && !w.values // reads of what is given
+	later := len(w.later) > 0 && w.values == nil // reads of what is given
 	windows := evaluated(ctx)
 	if p.q.Limit == 0 && p.q.ahead == 0 && !later {
 		windows = oneAhead(ctx, evaluated)
@@ -392,6 +398,7 @@ func (p *plan) evaluated(ctx context.Context, w wanted) iter.Seq2[[]*selection, 
 		if p.nothing {
 			return
 		}
+		defer p.rooms.release()
 		e := p.q.Explain
 		if e == nil {
 			e = &Explain{}
@@ -578,89 +585,190 @@ func (p *plan) order(window []*selection) (todo [][]planned, rounds int) {
 func (p *plan) evaluate(ctx context.Context, window []*selection, bytes *store, w wanted) error {
 	todo, rounds := p.order(window)
 	for round := range rounds {
-		var load []loading
-		for i, s := range window {
-			if round < len(todo[i]) && (s.alive == nil || !isZero(s.alive)) {
-				m := todo[i][round]
-				c := s.column(m.tag)
-				if s.tags[m.tag] == nil {
-					m.explain.Bytes += int64(c.Stored)
-					load = append(load, loading{&s.rows, c, m.tag})
-				}
-			}
-		}
-		if err := loadAll(ctx, load, bytes); err != nil {
+		if err := p.match(ctx, window, todo, round, bytes, w); err != nil {
 			return err
-		}
-		ran := make([]int64, len(window))
-		if err := parallel(len(window), func(i int) (err error) {
-			if s := window[i]; round < len(todo[i]) && (s.alive == nil || !isZero(s.alive)) {
-				ran[i], err = s.match(ctx, todo[i][round], p.q.Mode)
-			}
-			return err
-		}); err != nil {
-			return err
-		}
-		for i, n := range ran {
-			if n > 0 {
-				todo[i][round].explain.Evaluations += n
-			}
 		}
 	}
 	// Where the range cuts a block, the rows that are left may all lie outside it, and what nobody can read is not needed.
-	cut := func(s *selection) bool {
-		return (s.alive == nil || !isZero(s.alive)) && !s.in.covers(s.Range) && s.unknown() != nil
-	}
-	var load []loading
+	var first []loading
 	for _, s := range window {
-		if cut(s) {
-			load = append(load, loading{&s.rows, &s.columns[0], tagTSID})
+		if s.isLeft() && !s.in.covers(s.Range) && s.unknown() != nil {
+			first = append(first, loading{&s.rows, &s.columns[0], tagTSID})
 		}
 	}
-	if err := loadAll(ctx, load, bytes); err != nil {
+	if err := loadAll(ctx, first, bytes); err != nil {
 		return err
 	}
-	for _, s := range window {
-		if !cut(s) {
-			continue
-		}
-		if s.cutAlive(); s.count == 0 {
-			s.alive = make([]uint64, 1)
+	for _, l := range first {
+		for _, s := range window {
+			if &s.rows != l.row {
+				continue
+			}
+			if s.cutAlive(); s.count == 0 {
+				s.alive = make([]uint64, 1)
+			}
 		}
 	}
-	// The rest, of the blocks that have rows left.
-	load = nil
-	for _, s := range window {
-		if s.alive != nil && isZero(s.alive) {
+	return p.show(ctx, window, bytes, w)
+}
+
+// match runs of each block the matcher of a round, where it has one and rows are left.
+func (p *plan) match(ctx context.Context, window []*selection, todo [][]planned, round int, bytes *store, w wanted) error {
+	var list []loading
+	var of []int // the block of each
+	for i, s := range window {
+		if round >= len(todo[i]) || !s.isLeft() {
 			continue
 		}
-		inside := s.in.covers(s.Range)
-		if (w.tsids || !inside) && s.tsids == nil {
-			load = append(load, loading{&s.rows, &s.columns[0], tagTSID})
+		m := todo[i][round]
+		c := s.column(m.tag)
+		if s.tags[m.tag] == nil {
+			m.explain.Bytes += int64(c.Stored)
+		}
+		list, of = append(list, loading{&s.rows, c, m.tag}), append(of, i)
+	}
+	ran := make([]int64, len(list))
+	err := useAll(ctx, list, bytes, &p.rooms, func(k int, v any, room *columnRoom) (keep bool, err error) {
+		s, m, d := window[of[k]], todo[of[k]][round], v.(*dict)
+		s.alive, ran[k], err = d.match(ctx, m.Matcher, m.matchesNull(p.q.Mode), s.alive)
+		if err != nil {
+			return false, fault.Locate(err, s.part.a.name, "", 0)
+		}
+		if room == nil { // it is remembered
+			s.tags[m.tag] = d
+			return false, nil
+		}
+		again := slices.ContainsFunc(todo[of[k]][round+1:], func(o planned) bool { return o.tag == m.tag })
+		_, shown := slices.BinarySearch(w.tags, m.tag)
+		if keep = again || shown || slices.Contains(w.later, m.tag); keep {
+			s.tags[m.tag] = d
+			s.kept = append(s.kept, room)
+		}
+		return keep, nil
+	})
+	for k, n := range ran {
+		if n > 0 {
+			todo[of[k]][round].explain.Evaluations += n
+		}
+	}
+	return err
+}
+
+// show reads the wanted columns of the blocks that have rows left, and takes of each what these rows have.
+func (p *plan) show(ctx context.Context, window []*selection, bytes *store, w wanted) error {
+	var cut []loading // the TSIDs of the blocks that the range cuts
+	var list []loading
+	var of []*selection // of list
+	var slots []int     // of list: the place among the tags that are shown
+	for _, s := range window {
+		if !s.isLeft() {
+			continue
+		}
+		add := func(c *column, tag, slot int) {
+			list, of, slots = append(list, loading{&s.rows, c, tag}), append(of, s), append(slots, slot)
+		}
+		if !s.in.covers(s.Range) {
+			cut = append(cut, loading{&s.rows, &s.columns[0], tagTSID})
+		}
+		if w.tsids {
+			add(&s.columns[0], tagTSID, 0)
 		}
 		if w.counts {
-			load = append(load, loading{&s.rows, &s.columns[1], tagCount})
+			add(&s.columns[1], tagCount, 0)
 		}
 		for c := range s.among(w.tags) {
-			if s.tags[c.tag] == nil {
-				load = append(load, loading{&s.rows, c, c.tag})
-			}
+			add(c, c.tag, len(s.out))
+			s.out = append(s.out, outColumn{name: s.part.a.tags[c.tag].Name})
 		}
-		if w.values {
-			all := inside && s.alive == nil
-			if c := s.column(w.later[0]); c != nil && c.hasStats && s.tags[c.tag] == nil && !(all && c.min == c.max) {
-				load = append(load, loading{&s.rows, c, c.tag})
-			}
+		if w.values == nil {
+			continue
+		}
+		if c := s.column(w.later[0]); c != nil && c.hasStats && !s.tells(c) {
+			add(c, c.tag, 0)
 		}
 	}
-	if err := loadAll(ctx, load, bytes); err != nil {
+	if len(cut) > 0 {
+		if err := fetchAll(ctx, slices.Concat(cut, list), bytes); err != nil {
+			return err
+		}
+		if err := loadAll(ctx, cut, bytes); err != nil {
+			return err
+		}
+	}
+	if err := parallel(len(window), func(i int) error {
+		s := window[i]
+		if s.cutAlive(); s.alive != nil && s.count > 0 {
+			s.picked = slices.AppendSeq(make([]int, 0, s.count), s.each())
+		}
+		return nil
+	}); err != nil {
 		return err
 	}
-	return parallel(len(window), func(i int) error {
-		window[i].cutAlive()
-		window[i].output(w.tags)
-		return nil
+	err := useAll(ctx, list, bytes, &p.rooms, func(k int, v any, room *columnRoom) (keep bool, err error) {
+		switch s := of[k]; {
+		case s.count == 0:
+		case list[k].tag == tagTSID:
+			s.ids = s.numbers(v.([]uint64), room != nil)
+		case list[k].tag == tagCount:
+			s.counts = s.numbers(v.([]uint64), room != nil)
+		case w.values != nil:
+			w.values.addRows(s, v.(*dict), p.memory)
+		case s.alive == nil:
+			o := &s.out[slots[k]]
+			o.values, o.codes = v.(*dict).span(s.from, s.to)
+		default:
+			o := &s.out[slots[k]]
+			o.values, o.codes = v.(*dict).pick(s.picked)
+		}
+		return false, nil
 	})
+	for _, s := range window {
+		if s.picked = nil; len(w.later) == 0 || w.values != nil {
+			p.rooms.put(s.kept...)
+		}
+		s.kept = nil
+		if c := s.tellsValue(w); c != nil {
+			w.values.add(c.min)
+		}
+	}
+	if w.values != nil {
+		w.values.settle(p.memory)
+	}
+	return err
+}
+
+// tells reports whether the descriptor tells what a column has in all rows that match.
+func (s *selection) tells(c *column) bool {
+	return s.alive == nil && s.in.covers(s.Range) && c.min == c.max
+}
+
+// tellsValue is the column whose values are wanted, if rows match and the descriptor tells its one value; else nil.
+func (s *selection) tellsValue(w wanted) *column {
+	if w.values == nil || s.count == 0 {
+		return nil
+	}
+	if c := s.column(w.later[0]); c != nil && c.hasStats && s.tells(c) {
+		return c
+	}
+	return nil
+}
+
+// isLeft reports whether there are rows left.
+func (s *selection) isLeft() bool { return s.alive == nil || !isZero(s.alive) }
+
+// numbers are those of the rows that match, in memory of their own if what they come from is used by others later.
+func (s *selection) numbers(all []uint64, borrowed bool) []uint64 {
+	if s.alive == nil {
+		if all = all[s.from:s.to:s.to]; borrowed {
+			all = slices.Clone(all)
+		}
+		return all
+	}
+	out := make([]uint64, len(s.picked))
+	for i, k := range s.picked {
+		out[i] = all[k]
+	}
+	return out
 }
 
 func isZero(words []uint64) bool {
@@ -670,37 +778,6 @@ func isZero(words []uint64) bool {
 		}
 	}
 	return true
-}
-
-// output makes the tags of records, in their order.
-func (s *selection) output(tags []int) {
-	if s.count == 0 {
-		return
-	}
-	var rows []int
-	if s.alive != nil {
-		rows = slices.AppendSeq(make([]int, 0, s.count), s.each())
-	}
-	for _, tag := range tags {
-		d := s.tags[tag]
-		if d == nil {
-			continue
-		}
-		o := outColumn{name: s.part.a.tags[tag].Name}
-		if rows == nil {
-			o.values, o.codes = d.span(s.from, s.to)
-		} else {
-			o.values, o.codes = d.pick(rows)
-		}
-		s.out = append(s.out, o)
-	}
-}
-
-// match takes the rows out that a matcher does not select. It is run once for each value of the dictionary at most; how often, is
-// returned.
-func (s *selection) match(ctx context.Context, m planned, mode Mode) (ran int64, err error) {
-	s.alive, ran, err = s.tags[m.tag].match(ctx, m.Matcher, m.matchesNull(mode), s.alive)
-	return ran, fault.Locate(err, s.part.a.name, "", 0)
 }
 
 // cutAlive cuts the rows to the range, and counts them.

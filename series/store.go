@@ -16,16 +16,24 @@ import (
 type store struct {
 	obj   source.Object
 	spans []stretch // sorted, disjoint
+	free  []*lot    // memory of what was dropped
 }
 
 // newStore returns a store of a part that is ready: the end of it was read already.
 func newStore(p *part) *store {
-	return &store{obj: p.obj, spans: []stretch{{int64(p.tailAt), p.tail}}}
+	return &store{obj: p.obj, spans: []stretch{{start: int64(p.tailAt), bytes: p.tail}}}
 }
 
 type stretch struct {
 	start int64
 	bytes []byte
+	of    *lot // nil: the memory is not the store's
+}
+
+// lot is memory for what one fetch reads.
+type lot struct {
+	bytes []byte
+	used  int // stretches in it
 }
 
 func (s stretch) end() int64 { return s.start + int64(len(s.bytes)) }
@@ -82,11 +90,21 @@ func (s *store) fetch(ctx context.Context, ranges []source.Range) error {
 		return nil
 	}
 	cost := s.obj.Cost()
-	var reads []stretch
+	var gaps []source.Range
+	n := int64(0)
 	for _, req := range source.Plan(missing, cost) {
 		for _, gap := range s.gaps(req.Range) {
-			reads = append(reads, stretch{gap.Start, make([]byte, gap.Len())})
+			gaps = append(gaps, gap)
+			n += gap.Len()
 		}
+	}
+	of := s.take(n)
+	of.used = len(gaps)
+	reads := make([]stretch, len(gaps))
+	n = 0
+	for i, gap := range gaps {
+		reads[i] = stretch{gap.Start, of.bytes[n : n+gap.Len() : n+gap.Len()], of}
+		n += gap.Len()
 	}
 	work, ctx := errgroup.WithContext(ctx)
 	work.SetLimit(max(1, cost.Parallel))
@@ -120,11 +138,45 @@ func (s *store) gaps(r source.Range) []source.Range {
 	return out
 }
 
-// drop forgets what lies before an offset.
+// drop forgets what lies before an offset: what get returned of it must not be used any more.
 func (s *store) drop(before int64) {
 	i := 0
 	for i < len(s.spans)-1 && s.spans[i].end() <= before { // the last one is the end of the part
+		if of := s.spans[i].of; of != nil {
+			if of.used--; of.used == 0 && len(s.free) < maxFree && cap(of.bytes) <= maxLot {
+				s.free = append(s.free, of)
+			}
+		}
 		i++
 	}
 	s.spans = slices.Delete(s.spans, 0, i)
+}
+
+// What a store keeps of the memory of what it has dropped, which is what windows of blocks of the default size take.
+const (
+	maxFree = 4
+	maxLot  = 2 * windowBytes
+)
+
+// take returns memory for n bytes, the shortest that suffices of what was dropped. What is long is made somewhat longer, so that
+// it serves for what comes next.
+func (s *store) take(n int64) *lot {
+	best := -1
+	for i, l := range s.free {
+		if have := cap(l.bytes); int64(have) >= n && (best < 0 || have < cap(s.free[best].bytes)) {
+			best = i
+		}
+	}
+	if best >= 0 {
+		l := s.free[best]
+		s.free = slices.Delete(s.free, best, best+1)
+		l.bytes = l.bytes[:n]
+		return l
+	}
+	const step = windowBytes / 8
+	room := n
+	if n >= step && n <= maxLot-step {
+		room = (n/step + 1) * step
+	}
+	return &lot{bytes: make([]byte, n, room)}
 }

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"pgregory.net/rapid"
 )
 
 // Queries that run beside one another, whose chunks go through the same memory, give what one alone does with all in the cache.
@@ -66,7 +68,7 @@ func TestQueriesSideBySide(t *testing.T) {
 func TestValueSet(t *testing.T) {
 	for seed := range uint64(40) {
 		r := rand.New(rand.NewPCG(seed, 1))
-		set, want := newValueSet(), make(map[string]bool)
+		set, want := &valueSets{}, make(map[string]bool)
 		draw := func() string {
 			v := strings.Repeat("host-\x00", 4)[:r.IntN(20)]
 			for len(v) < 30 && r.IntN(3) > 0 {
@@ -74,7 +76,9 @@ func TestValueSet(t *testing.T) {
 			}
 			return v
 		}
-		for range 1 + r.IntN(300) {
+		set.use(func(*valueSet) { set.add("") }) // two sets
+		want[""] = true
+		for range 1 + r.IntN(300)*(1+int(seed%4/3)*100) {
 			v := draw()
 			set.add(v)
 			want[v] = true
@@ -120,13 +124,41 @@ func TestValueSet(t *testing.T) {
 		for v := range want {
 			held += int64(len(v)) + valueSize
 		}
-		if set.len() != len(want) || set.held != held {
-			t.Fatalf("seed %d: %d values of %d bytes, not %d of %d", seed, set.len(), set.held, len(want), held)
+		if set.settle(held); set.over.Load() != 0 {
+			t.Fatalf("seed %d: %d values of %d bytes are more than as many", seed, len(want), held)
 		}
-		if got := set.sorted(); !slices.Equal(got, slices.Sorted(maps.Keys(want))) {
+		got, size := set.sorted()
+		if !slices.Equal(got, slices.Sorted(maps.Keys(want))) {
 			t.Fatalf("seed %d: %q", seed, got)
 		}
+		if size != held {
+			t.Fatalf("seed %d: %d values of %d bytes, not %d", seed, len(got), size, held)
+		}
+		if set.settle(held - 1); set.over.Load() != int64(len(want)) {
+			t.Fatalf("seed %d: %d values of more than %d bytes, want %d", seed, set.over.Load(), held-1, len(want))
+		}
 	}
+}
+
+// Sorting digit by digit is sorting.
+func TestSortShort(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
+		mask := shortValue{r.Uint64() & r.Uint64(), r.Uint64() & r.Uint64() & r.Uint64()}
+		v := make([]shortValue, rapid.IntRange(0, 2000).Draw(t, "values"))
+		for i := range v {
+			v[i] = shortValue{r.Uint64() & mask.hi, r.Uint64() & mask.lo}
+		}
+		want := slices.Clone(v)
+		slices.SortFunc(want, shortValue.compare)
+		got, free := sortShort(v, make([]shortValue, len(v)))
+		if !slices.Equal(got, want) {
+			t.Fatalf("%x, want %x", got, want)
+		}
+		if len(got) > 0 && &got[0] == &free[0] {
+			t.Fatal("the room is where the values are")
+		}
+	})
 }
 
 // A value that stands in a dictionary and that no series has is none of the values of a label, although only a verifier minds.
