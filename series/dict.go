@@ -277,11 +277,12 @@ func isASCII(text string) bool {
 	return true
 }
 
-// distinct is a table of hashes of the entries of a dictionary, by which two equal ones are found: for each the half of its hash
-// that is not its place, and its number.
+// distinct is a table of hashes of the entries of a dictionary, by which two equal ones are found: for each its number, and above
+// that as much of the end of its hash as there is room for. Its place is the beginning of the hash.
 type distinct struct {
-	slots []uint64
-	mask  uint64
+	slots  []uint32
+	mask   uint64
+	number uint // bits of a number
 }
 
 // The seeds are those of this process, so that no file can have values whose hashes are equal.
@@ -302,16 +303,17 @@ func newDistinct(count int) *distinct {
 		t = &distinct{}
 	}
 	if cap(t.slots) < size {
-		t.slots = make([]uint64, size)
+		t.slots = make([]uint32, size)
 	}
 	t.slots, t.mask = t.slots[:size], uint64(size-1)
+	t.number = uint(bits.Len(uint(count))) // a dictionary has far fewer than 2^32 entries
 	clear(t.slots)
 	return t
 }
 
 // release gives a table to the next one that needs it, but for one that is larger than most.
 func (t *distinct) release() {
-	if cap(t.slots) <= 1<<17 {
+	if cap(t.slots) <= 1<<18 {
 		distinctTable.Put(t)
 	}
 }
@@ -319,13 +321,15 @@ func (t *distinct) release() {
 // add adds an entry, 1 at least, with its value. It reports false when the value is there.
 func (t *distinct) add(d *dict, entry uint32, v string) bool {
 	hash := hashText(v)
+	number := t.number & 31
+	end := uint32(hash>>32) >> number << number
 	for at := hash & t.mask; ; at = (at + 1) & t.mask {
 		s := t.slots[at]
 		if s == 0 {
-			t.slots[at] = hash&^0xffffffff | uint64(entry)
+			t.slots[at] = end | entry
 			return true
 		}
-		if s>>32 == hash>>32 && d.value(uint32(s)) == v {
+		if s>>number<<number == end && d.value(s&(1<<number-1)) == v {
 			return false
 		}
 	}

@@ -2,6 +2,8 @@ package series
 
 import (
 	"context"
+	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strconv"
 	"strings"
@@ -181,6 +183,30 @@ func TestPickSharedText(t *testing.T) {
 	for _, code := range numbers {
 		if texts[code] != long {
 			t.Fatal("another text")
+		}
+	}
+}
+
+// Two entries that are equal are found wherever they stand, in dictionaries of any size.
+func TestEntryTwice(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	for _, n := range []int{2, 3, 15, 16, 17, 255, 300, 8000, 65_535, 65_536, 100_000} {
+		values := make([]string, n)
+		for i := range values {
+			values[i] = fmt.Sprint(r.Uint64N(1e9), "-", i)
+		}
+		codes := make([]uint32, n)
+		for i := range codes {
+			codes[i] = uint32(i + 1)
+		}
+		if _, err := decodeDict(appendDict(nil, values, codes), n, 0); err != nil {
+			t.Fatalf("%d entries: %v", n, err)
+		}
+		one := 1 + r.IntN(n-1)
+		values[one] = values[r.IntN(one)]
+		_, err := decodeDict(appendDict(nil, values, codes), n, 0)
+		if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("entry %d, %q, is there twice", one+1, values[one])) {
+			t.Fatalf("%d entries, the one at %d is there twice: %v", n, one, err)
 		}
 	}
 }

@@ -218,7 +218,7 @@ func (room *columnRoom) isLarge() bool {
 // payload checks and decompresses a chunk.
 func (room *columnRoom) payload(c *column, stored []byte) ([]byte, error) {
 	p, err := c.payloadRef.decodeInto(room.chunk, stored)
-	if err == nil && c.Compression != compressionNone {
+	if err == nil && c.Compression != compressionNone && cap(p) > cap(room.chunk) {
 		room.chunk = p
 	}
 	return p, err
