@@ -1,0 +1,196 @@
+package series
+
+import (
+	"encoding/binary"
+	"errors"
+	"math/bits"
+
+	"github.com/klauspost/compress/huff0"
+	"github.com/klauspost/compress/zstd"
+)
+
+// literals compresses numbers that come in no order, the differences of hashes or codes of a label: as Zstandard without
+// matches, Huffman codes alone (RFC 8878, section 3.1.1.3.1). An encoder that looks for matches takes several times as long
+// for them. In hashes it finds none, and then leaves alone what becomes shorter by less than 1/16, as they do by the bit that
+// says whether a number goes on; in codes of few values it finds matches that cost more than what they stand for. It is not
+// safe for concurrent use.
+type literals struct {
+	huff   huff0.Scratch
+	front  []byte
+	places []uint32
+}
+
+// The kinds of blocks, and those of the sections of literals whose codes follow or are those of the section before.
+const (
+	blockRaw        = 0
+	blockRun        = 1
+	blockCompressed = 2
+
+	literalsTree     = 2
+	literalsTreeless = 3
+)
+
+// oneStream is from where on the codes are in four streams, which are decoded at a time.
+const oneStream = 1 << 10
+
+// pack compresses p, in which the bytes behind the first front ones are numbers. The same bytes give the same frame,
+// whatever was compressed before them.
+func (l *literals) pack(p []byte, front int, zip *zstd.Encoder) []byte {
+	frame := appendFrameHead(make([]byte, 0, len(p)+frameHead+blockHead), len(p))
+	if front > 0 {
+		l.front = zip.EncodeAll(p[:front], l.front[:0])
+		frame = appendBlocks(frame, l.front)
+	}
+	at := len(frame)
+	frame = l.appendLiterals(frame, p[front:])
+	if l.repeats(p[front:], len(frame)-at) {
+		if q := zip.EncodeAll(p, make([]byte, 0, len(p))); len(q) < len(frame) {
+			return q
+		}
+	}
+	return frame
+}
+
+// frameHead is what the head of a frame takes at most, blockHead what that of a block takes.
+const (
+	frameHead = 10
+	blockHead = 3
+)
+
+// appendFrameHead appends the head of a frame of n bytes: without a sum, in a single segment unless that would make the
+// window larger than writers may use.
+func appendFrameHead(dst []byte, n int) []byte {
+	const single, window8M = 1 << 5, 13 << 3
+	dst = binary.LittleEndian.AppendUint32(dst, zstdMagic)
+	switch {
+	case n < 256:
+		return append(dst, single, byte(n))
+	case n < 256+1<<16:
+		return binary.LittleEndian.AppendUint16(append(dst, 1<<6|single), uint16(n-256))
+	case n <= 8<<20:
+		dst = append(dst, 2<<6|single)
+	default:
+		dst = append(dst, 2<<6, window8M)
+	}
+	return binary.LittleEndian.AppendUint32(dst, uint32(n))
+}
+
+// appendBlockHead appends the head of a block, where size is that of its content or of the run.
+func appendBlockHead(dst []byte, kind, size int, last bool) []byte {
+	h := size<<3 | kind<<1
+	if last {
+		h |= 1
+	}
+	return append(dst, byte(h), byte(h>>8), byte(h>>16))
+}
+
+// appendBlocks appends the blocks of a frame of the encoder's, as blocks that others follow.
+func appendBlocks(dst, frame []byte) []byte {
+	head := frame[4]
+	p := frame[5+[4]int{0, 2, 4, 8}[head>>6]:]
+	switch single := head&(1<<5) != 0; {
+	case !single, head>>6 == 0: // a window, or a size of one byte
+		p = p[1:]
+	}
+	for len(p) > 0 {
+		h := int(p[0]) | int(p[1])<<8 | int(p[2])<<16
+		kind, size := h>>1&3, h>>3
+		dst = appendBlockHead(dst, kind, size, false)
+		if kind == blockRun {
+			size = 1
+		}
+		dst = append(dst, p[blockHead:blockHead+size]...)
+		p = p[blockHead+size:]
+	}
+	return dst
+}
+
+// appendLiterals appends p as blocks, the last of a frame.
+func (l *literals) appendLiterals(dst, p []byte) []byte {
+	l.huff.Reuse = huff0.ReusePolicyNone
+	for {
+		n := min(len(p), zstdBlock)
+		dst = l.appendBlock(dst, p[:n], n == len(p))
+		if p = p[n:]; len(p) == 0 {
+			return dst
+		}
+	}
+}
+
+// appendBlock appends p as a block, in the form that is the shortest.
+func (l *literals) appendBlock(dst, p []byte, last bool) []byte {
+	compress := huff0.Compress4X
+	if len(p) < oneStream {
+		compress = huff0.Compress1X
+	}
+	codes, treeless, err := compress(p, &l.huff)
+	if errors.Is(err, huff0.ErrUseRLE) {
+		return append(appendBlockHead(dst, blockRun, len(p), last), p[0])
+	}
+	head, n := literalsHead(len(p), len(codes), treeless)
+	if size := n + len(codes) + 1; err == nil && size < len(p) {
+		l.huff.Reuse = huff0.ReusePolicyAllow
+		dst = appendBlockHead(dst, blockCompressed, size, last)
+		dst = append(append(dst, head[:n]...), codes...)
+		return append(dst, 0) // sequences
+	}
+	l.huff.Reuse = huff0.ReusePolicyNone // its tree is not in the frame
+	return append(appendBlockHead(dst, blockRaw, len(p), last), p...)
+}
+
+// literalsHead is the head of a section of n literals whose codes take size bytes, and its length.
+func literalsHead(n, size int, treeless bool) (head [8]byte, length int) {
+	h, width := uint64(literalsTree), 18
+	if treeless {
+		h = literalsTreeless
+	}
+	switch {
+	case n < oneStream:
+		width = 10
+	case n < 1<<14:
+		h, width = h|2<<2, 14
+	default:
+		h |= 3 << 2
+	}
+	h |= uint64(n)<<4 | uint64(size)<<(4+width)
+	binary.LittleEndian.PutUint64(head[:], h)
+	return head, (4 + 2*width + 7) / 8
+}
+
+// repeats reports whether bytes that take size as literals repeat what came before, so that matches may be worth it. A match
+// takes 20 to 30 bits. It looks for repetitions of as many bytes as take 40 as literals, which hardly come by chance: it
+// remembers every 16th place, and compares 16 places in a row with them, in up to 256 rows.
+func (l *literals) repeats(p []byte, size int) bool {
+	const gain, step, rows = 40, 16, 256
+	window := max(8, (gain*len(p)+8*size-1)/(8*size))
+	places := 1 << bits.Len(uint(min(len(p), 1<<20)/step))
+	if len(l.places) < places {
+		l.places = make([]uint32, places)
+	}
+	clear(l.places[:places])
+	shift := 64 - bits.Len(uint(places-1))
+	every := max(1, len(p)/(step*rows)) * step
+	for i := 0; i+step+window <= len(p); i += step {
+		if i%every == 0 {
+			for k := range step {
+				h := hashOf(p[i+k : i+k+window])
+				if l.places[h>>shift&uint64(places-1)] == uint32(h)|1 {
+					return true
+				}
+			}
+		}
+		h := hashOf(p[i : i+window])
+		l.places[h>>shift&uint64(places-1)] = uint32(h) | 1 // 0 is none
+	}
+	return false
+}
+
+// hashOf is a hash of 8 bytes or more.
+func hashOf(p []byte) uint64 {
+	const prime = 0x9E3779B185EBCA87 // of XXH64
+	h := binary.LittleEndian.Uint64(p) * prime
+	for n := len(p) - 8; n > 0; n -= 8 {
+		h = (bits.RotateLeft64(h, 31) ^ binary.LittleEndian.Uint64(p[n:])) * prime
+	}
+	return h
+}
