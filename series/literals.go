@@ -43,7 +43,8 @@ func (l *literals) pack(p []byte, front int, zip *zstd.Encoder) []byte {
 	}
 	at := len(frame)
 	frame = l.appendLiterals(frame, p[front:])
-	if l.repeats(p[front:], len(frame)-at) {
+	// Numbers that become much shorter are no hashes, and what they have in common can be a match of five bytes.
+	if size := len(frame) - at; front == 0 && size < len(p)/8*7 || l.repeats(p[front:], size) {
 		if q := zip.EncodeAll(p, make([]byte, 0, len(p))); len(q) < len(frame) {
 			return q
 		}
@@ -159,37 +160,44 @@ func literalsHead(n, size int, treeless bool) (head [8]byte, length int) {
 
 // repeats reports whether bytes that take size as literals repeat what came before, so that matches may be worth it. A match
 // takes 20 to 30 bits. It looks for repetitions of as many bytes as take 40 as literals, which hardly come by chance: it
-// remembers every 16th place, and compares 16 places in a row with them, in up to 256 rows.
+// remembers places at equal distances, up to 32, and compares as many in a row with them, in up to 128 rows.
 func (l *literals) repeats(p []byte, size int) bool {
-	const gain, step, rows = 40, 16, 256
-	window := max(8, (gain*len(p)+8*size-1)/(8*size))
-	places := 1 << bits.Len(uint(min(len(p), 1<<20)/step))
-	if len(l.places) < places {
-		l.places = make([]uint32, places)
+	const bitsOfRepeat, rows = 40, 128
+	if len(p) < 256 {
+		return true // to try costs little
 	}
-	clear(l.places[:places])
-	shift := 64 - bits.Len(uint(places-1))
+	window := max(5, (bitsOfRepeat*len(p)+8*size-1)/(8*size))
+	step := min(max(len(p)/512, 1), 32)
+	width := bits.Len(uint(min(len(p)/step, 1<<16)))
+	if n := 1 << width; len(l.places) < n {
+		l.places = make([]uint32, n)
+	}
+	places := l.places[:1<<width]
+	clear(places)
 	every := max(1, len(p)/(step*rows)) * step
-	for i := 0; i+step+window <= len(p); i += step {
+	for i := 0; i+step+max(window, 8) <= len(p); i += step {
 		if i%every == 0 {
-			for k := range step {
-				h := hashOf(p[i+k : i+k+window])
-				if l.places[h>>shift&uint64(places-1)] == uint32(h)|1 {
+			for k := i; k < i+step; k++ {
+				if h := hashOf(p[k:], window); places[h>>(64-width)] == uint32(h)|1 {
 					return true
 				}
 			}
 		}
-		h := hashOf(p[i : i+window])
-		l.places[h>>shift&uint64(places-1)] = uint32(h) | 1 // 0 is none
+		h := hashOf(p[i:], window)
+		places[h>>(64-width)] = uint32(h) | 1 // 0 is none
 	}
 	return false
 }
 
-// hashOf is a hash of 8 bytes or more.
-func hashOf(p []byte) uint64 {
+// hashOf is a hash of the first n bytes of p, which has 8 or more.
+func hashOf(p []byte, n int) uint64 {
 	const prime = 0x9E3779B185EBCA87 // of XXH64
-	h := binary.LittleEndian.Uint64(p) * prime
-	for n := len(p) - 8; n > 0; n -= 8 {
+	h := binary.LittleEndian.Uint64(p)
+	if n < 8 {
+		return h << (64 - 8*n) * prime
+	}
+	h *= prime
+	for n -= 8; n > 0; n -= 8 {
 		h = (bits.RotateLeft64(h, 31) ^ binary.LittleEndian.Uint64(p[n:])) * prime
 	}
 	return h
