@@ -20,12 +20,15 @@ type literals struct {
 	places []uint32
 }
 
-// The kinds of blocks, and those of the sections of literals whose codes follow or are those of the section before.
+// The kinds of blocks, and those of sections of literals: the last two have Huffman codes, with their tree or with that of
+// the section before.
 const (
 	blockRaw        = 0
 	blockRun        = 1
 	blockCompressed = 2
 
+	literalsRaw      = 0
+	literalsRun      = 1
 	literalsTree     = 2
 	literalsTreeless = 3
 )
@@ -120,27 +123,51 @@ func (l *literals) appendLiterals(dst, p []byte) []byte {
 
 // appendBlock appends p as a block, in the form that is the shortest.
 func (l *literals) appendBlock(dst, p []byte, last bool) []byte {
+	at := len(dst)
+	dst = l.appendSection(append(dst, make([]byte, blockHead)...), p)
+	dst = append(dst, 0) // sequences
+	switch kind := dst[at+blockHead] & 3; {
+	case kind == literalsRun:
+		return append(appendBlockHead(dst[:at], blockRun, len(p), last), p[0])
+	case kind == literalsRaw:
+		return append(appendBlockHead(dst[:at], blockRaw, len(p), last), p...)
+	}
+	appendBlockHead(dst[:at], blockCompressed, len(dst)-at-blockHead, last)
+	return dst
+}
+
+// appendSection appends p as a section of literals, in the form that is the shortest.
+func (l *literals) appendSection(dst, p []byte) []byte {
 	compress := huff0.Compress4X
 	if len(p) < oneStream {
 		compress = huff0.Compress1X
 	}
 	codes, treeless, err := compress(p, &l.huff)
 	if errors.Is(err, huff0.ErrUseRLE) {
-		return append(appendBlockHead(dst, blockRun, len(p), last), p[0])
+		return append(appendPlainHead(dst, literalsRun, len(p)), p[0])
 	}
-	head, n := literalsHead(len(p), len(codes), treeless)
-	if size := n + len(codes) + 1; err == nil && size < len(p) {
+	head, n := codedHead(len(p), len(codes), treeless)
+	if err == nil && n+len(codes) < len(p) {
 		l.huff.Reuse = huff0.ReusePolicyAllow
-		dst = appendBlockHead(dst, blockCompressed, size, last)
-		dst = append(append(dst, head[:n]...), codes...)
-		return append(dst, 0) // sequences
+		return append(append(dst, head[:n]...), codes...)
 	}
 	l.huff.Reuse = huff0.ReusePolicyNone // its tree is not in the frame
-	return append(appendBlockHead(dst, blockRaw, len(p), last), p...)
+	return append(appendPlainHead(dst, literalsRaw, len(p)), p...)
 }
 
-// literalsHead is the head of a section of n literals whose codes take size bytes, and its length.
-func literalsHead(n, size int, treeless bool) (head [8]byte, length int) {
+// appendPlainHead appends the head of a section of n literals that are raw or a run.
+func appendPlainHead(dst []byte, kind, n int) []byte {
+	switch {
+	case n < 1<<5:
+		return append(dst, byte(n<<3|kind))
+	case n < 1<<12:
+		return append(dst, byte(n<<4|1<<2|kind), byte(n>>4))
+	}
+	return append(dst, byte(n<<4|3<<2|kind), byte(n>>4), byte(n>>12))
+}
+
+// codedHead is the head of a section of n literals whose codes take size bytes, and its length.
+func codedHead(n, size int, treeless bool) (head [8]byte, length int) {
 	h, width := uint64(literalsTree), 18
 	if treeless {
 		h = literalsTreeless
