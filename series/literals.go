@@ -41,8 +41,7 @@ const oneStream = 1 << 10
 func (l *literals) pack(p []byte, front int, zip *zstd.Encoder) []byte {
 	frame := appendFrameHead(make([]byte, 0, len(p)+frameHead+blockHead), len(p))
 	if front > 0 {
-		l.front = zip.EncodeAll(p[:front], l.front[:0])
-		frame = appendBlocks(frame, l.front)
+		frame = l.appendFront(frame, p[:front], zip)
 	}
 	at := len(frame)
 	frame = l.appendLiterals(frame, p[front:])
@@ -53,6 +52,22 @@ func (l *literals) pack(p []byte, front int, zip *zstd.Encoder) []byte {
 		}
 	}
 	return frame
+}
+
+// appendFront appends what stands in front of the numbers, as blocks that others follow.
+func (l *literals) appendFront(dst, p []byte, zip *zstd.Encoder) []byte {
+	at := len(dst)
+	if e, ok := entriesOf(p); ok {
+		l.huff.Reuse = huff0.ReusePolicyNone
+		if dst = l.appendEntries(dst, e); !l.more(e, len(dst)-at, zip) {
+			return dst
+		}
+	}
+	l.front = zip.EncodeAll(p, l.front[:0])
+	if n := len(dst) - at; n == 0 || len(l.front) < n {
+		dst = appendBlocks(dst[:at], l.front)
+	}
+	return dst
 }
 
 // frameHead is what the head of a frame takes at most, blockHead what that of a block takes.

@@ -89,6 +89,19 @@ var codeShapes = map[string]func(r *rand.Rand, i int) int{
 	"phrases of ten":    func(r *rand.Rand, i int) int { return int(uint32(i/10*i%7)*2654435761>>16) % 50 },
 }
 
+// valueTexts are kinds of values: most of one length, with more or less that is the same and that differs.
+var valueTexts = []func(v int) string{
+	func(v int) string { return fmt.Sprintf("value-%05d", v) },
+	func(v int) string { return fmt.Sprintf("%04d", v) },
+	func(v int) string { return fmt.Sprintf("host-%d.example.org", v) },
+	func(v int) string { return fmt.Sprintf("%-18s-%06x", "a", uint32(v)*2654435761>>8) },
+	func(v int) string { return fmt.Sprintf("%-70s%016x", "b", uint64(v)*0x9E3779B185EBCA87) },
+	func(v int) string { return fmt.Sprintf("%-200s%05d", "c", v) },
+	func(v int) string { return fmt.Sprintf("%020d", v*7) },
+	func(v int) string { return fmt.Sprintf("%08x-zone-%d", uint32(v)*2654435761, v%4) },
+	func(v int) string { return fmt.Sprintf("%-300d", v) },
+}
+
 // shapedChunks gives chunks of all shapes and several sizes, with the number of bytes in front of the numbers.
 func shapedChunks(most int) iter.Seq2[string, func() (p []byte, front int)] {
 	return func(yield func(string, func() ([]byte, int)) bool) {
@@ -104,17 +117,22 @@ func shapedChunks(most int) iter.Seq2[string, func() (p []byte, front int)] {
 				}
 			}
 			for name, shape := range codeShapes {
-				if !yield(fmt.Sprintf("%d codes, %s", n, name), func() ([]byte, int) {
-					r := rand.New(rand.NewPCG(2, uint64(n)))
-					b := newBlockBuilder([]Tag{{1, "x"}})
-					for i := range n {
-						b.add(&record{count: 1, has: []bool{true}, values: []string{fmt.Sprintf("value-%05d", shape(r, i))}})
+				for i, text := range valueTexts {
+					if i > 0 && name != "thousands" && name != "few are frequent" {
+						continue
 					}
-					c := &b.cols[0]
-					p := appendDict(nil, c.values, c.codes)
-					return p, len(p) - c.size
-				}) {
-					return
+					if !yield(fmt.Sprintf("%d codes, %s, value %d", n, name, i), func() ([]byte, int) {
+						r := rand.New(rand.NewPCG(2, uint64(n)))
+						b := newBlockBuilder([]Tag{{1, "x"}})
+						for i := range n {
+							b.add(&record{count: 1, has: []bool{true}, values: []string{text(shape(r, i))}})
+						}
+						c := &b.cols[0]
+						p := appendDict(nil, c.values, c.codes)
+						return p, len(p) - c.size
+					}) {
+						return
+					}
 				}
 			}
 		}
