@@ -103,12 +103,11 @@ func appendBlockHead(dst []byte, kind, size int, last bool) []byte {
 	return append(dst, byte(h), byte(h>>8), byte(h>>16))
 }
 
-// appendBlocks appends the blocks of a frame of the encoder's, as blocks that others follow.
+// appendBlocks appends the blocks of a frame of the encoder's, which has no sum, as blocks that others follow.
 func appendBlocks(dst, frame []byte) []byte {
 	head := frame[4]
 	p := frame[5+[4]int{0, 2, 4, 8}[head>>6]:]
-	switch single := head&(1<<5) != 0; {
-	case !single, head>>6 == 0: // a window, or a size of one byte
+	if single := head&(1<<5) != 0; !single || head>>6 == 0 { // a window, or a size of one byte
 		p = p[1:]
 	}
 	for len(p) > 0 {
