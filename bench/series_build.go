@@ -44,7 +44,11 @@ func measureSeriesBuild(s *setup) ([]row, error) {
 			return nil, err
 		}
 		sizes, err := set.sizes(files)
-		return append(rows, sizes...), err
+		if err != nil {
+			return nil, err
+		}
+		floors, err := set.floorRows(files)
+		return append(append(rows, sizes...), floors...), err
 	})
 }
 

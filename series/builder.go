@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"runtime"
 	"slices"
+	"sync"
 
 	"github.com/cespare/xxhash/v2"
 	"github.com/klauspost/compress/zstd"
@@ -19,7 +20,8 @@ type blockBuilder struct {
 	tsids  []uint64
 	counts []uint64
 	cols   []tagBuilder
-	number uint32 // of the block, for recentValue
+	number uint32    // of the block, for recentValue
+	packs  sync.Pool // of *literals
 	// What the two columns of numbers take.
 	tsidSize, countSize int
 }
@@ -179,12 +181,14 @@ func (b *blockBuilder) encode(zip *zstd.Encoder) []chunk {
 			c := &chunks[i]
 			switch i {
 			case 0:
-				c.seal(appendDeltas(make([]byte, 0, b.tsidSize), b.tsids), encodingDelta, zip)
-			case 1:
-				c.seal(appendDeltas(make([]byte, 0, b.countSize), b.counts), encodingDelta, zip)
+				p := appendDeltas(make([]byte, 0, b.tsidSize), b.tsids)
+				c.payloadRef, c.bytes = stored(p, b.pack(p, 0, zip), encodingDelta)
+			case 1: // most series have the same number: there are matches
+				c.payloadRef, c.bytes = seal(appendDeltas(make([]byte, 0, b.countSize), b.counts), encodingDelta, zip)
 			default:
 				t := &b.cols[c.tag]
-				c.seal(appendDict(make([]byte, 0, t.dict+t.size+10), t.values, t.codes), encodingDict, zip)
+				p := appendDict(make([]byte, 0, t.dict+t.size+10), t.values, t.codes)
+				c.payloadRef, c.bytes = stored(p, b.pack(p, len(p)-t.size, zip), encodingDict)
 			}
 			return nil
 		})
@@ -193,17 +197,34 @@ func (b *blockBuilder) encode(zip *zstd.Encoder) []chunk {
 	return chunks
 }
 
-// seal compresses a payload, if that makes it smaller, and fills its reference.
-func (c *chunk) seal(p []byte, encoding uint16, zip *zstd.Encoder) {
-	c.payloadRef, c.bytes = seal(p, encoding, zip)
+// pack compresses a payload with [literals], if there is compression.
+func (b *blockBuilder) pack(p []byte, front int, zip *zstd.Encoder) []byte {
+	if zip == nil {
+		return nil
+	}
+	l, _ := b.packs.Get().(*literals)
+	if l == nil {
+		l = &literals{}
+	}
+	defer b.packs.Put(l)
+	return l.pack(p, front, zip)
 }
 
+// seal compresses a payload, if that makes it smaller, and makes its reference.
 func seal(p []byte, encoding uint16, zip *zstd.Encoder) (payloadRef, []byte) {
-	r := payloadRef{Decoded: uint32(len(p)), Encoding: encoding}
+	var packed []byte
 	if zip != nil {
-		if q := zip.EncodeAll(p, make([]byte, 0, len(p))); len(q) < len(p) {
-			p, r.Compression = q, compressionZstd
-		}
+		packed = zip.EncodeAll(p, make([]byte, 0, len(p)))
+	}
+	return stored(p, packed, encoding)
+}
+
+// stored is what is stored of a payload, the packed bytes when they are fewer, and its reference. There is no compression
+// where packed is nil.
+func stored(p, packed []byte, encoding uint16) (payloadRef, []byte) {
+	r := payloadRef{Decoded: uint32(len(p)), Encoding: encoding}
+	if packed != nil && len(packed) < len(p) {
+		p, r.Compression = packed, compressionZstd
 	}
 	r.Stored, r.Checksum = uint32(len(p)), xxhash.Sum64(p)
 	return r, p
