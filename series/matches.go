@@ -127,7 +127,7 @@ func (l *literals) more(e entries, size int, zip *zstd.Encoder) bool {
 	}
 	from := e.head + n/2*e.size
 	l.front = zip.EncodeAll(e.p[from:from+sample*e.size], l.front[:0])
-	return len(l.front) < size*sample/n*8/7
+	return int64(len(l.front)) < int64(size)*sample/int64(n)*8/7
 }
 
 // appendSequences appends a section of n equal sequences: so many literals, and a match of what entries begin with. The offset is
