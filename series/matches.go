@@ -10,10 +10,10 @@ import (
 
 // A dictionary whose values have one length, as host-00017 and host-04711 have, is made of entries that begin alike: a match
 // each, at a distance that is always the same, and the rest as literals. So its sequences are all the same one, whose codes
-// take no bits (RFC 8878, section 3.1.1.3.2.1.1: RLE_Mode), and the literals have no more in them than what differs. An
+// take no bits (RFC 8878, section 3.1.1.3.2.1: RLE_Mode), and the literals have no more in them than what differs. An
 // encoder that looks for matches finds longer ones, of digits that are equal by chance, whose distances cost more.
 
-// entries are the entries of a dictionary that has at least two, of one length.
+// entries are the entries of a dictionary, of one length.
 type entries struct {
 	p    []byte
 	head int // bytes in front of the first
