@@ -207,7 +207,7 @@ func (l *literals) repeats(p []byte, size int) bool {
 	if len(p) < 256 {
 		return true // to try costs little
 	}
-	window := max(5, (bitsOfRepeat*len(p)+8*size-1)/(8*size))
+	window := max(5, int((bitsOfRepeat*int64(len(p))+8*int64(size)-1)/(8*int64(size))))
 	step := min(max(len(p)/512, 1), 32)
 	width := bits.Len(uint(min(len(p)/step, 1<<16)))
 	if n := 1 << width; len(l.places) < n {

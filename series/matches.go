@@ -10,10 +10,10 @@ import (
 
 // A dictionary whose values have one length, as host-00017 and host-04711 have, is made of entries that begin alike: a match
 // each, at a distance that is always the same, and the rest as literals. So its sequences are all the same one, whose codes
-// take no bits (RFC 8878, section 3.1.1.3.2.1.1: RLE_Mode), and the literals have no more in them than what differs. An
+// take no bits (RFC 8878, section 3.1.1.3.2.1: RLE_Mode), and the literals have no more in them than what differs. An
 // encoder that looks for matches finds longer ones, of digits that are equal by chance, whose distances cost more.
 
-// entries are the entries of a dictionary that has at least two, of one length.
+// entries are the entries of a dictionary, of one length.
 type entries struct {
 	p    []byte
 	head int // bytes in front of the first
@@ -127,7 +127,7 @@ func (l *literals) more(e entries, size int, zip *zstd.Encoder) bool {
 	}
 	from := e.head + n/2*e.size
 	l.front = zip.EncodeAll(e.p[from:from+sample*e.size], l.front[:0])
-	return len(l.front) < size*sample/n*8/7
+	return int64(len(l.front)) < int64(size)*sample/int64(n)*8/7
 }
 
 // appendSequences appends a section of n equal sequences: so many literals, and a match of what entries begin with. The offset is
