@@ -406,6 +406,11 @@ func (p *plan) evaluated(ctx context.Context, w wanted) iter.Seq2[[]*selection, 
 		var now window
 		var reads batch
 		var bytes *store
+		defer func() {
+			if bytes != nil {
+				bytes.release()
+			}
+		}()
 		given := int64(0) // what the last window holds
 		room := func(of window) bool {
 			if given+of.held <= p.memory {
@@ -453,6 +458,9 @@ func (p *plan) evaluated(ctx context.Context, w wanted) iter.Seq2[[]*selection, 
 			last := now.windows[len(now.windows)-1]
 			part := last.blocks[0].part
 			if bytes == nil || bytes.obj != part.obj {
+				if bytes != nil {
+					bytes.release()
+				}
 				bytes = newStore(part)
 			}
 			ctx := ctx

@@ -3,8 +3,10 @@ package series
 import (
 	"cmp"
 	"context"
+	"math"
 	"slices"
 	"sort"
+	"sync"
 
 	"golang.org/x/sync/errgroup"
 
@@ -174,9 +176,26 @@ func (s *store) take(n int64) *lot {
 		return l
 	}
 	const step = windowBytes / 8
-	room := n
-	if n >= step && n <= maxLot-step {
-		room = (n/step + 1) * step
+	if n < step || n > maxLot-step {
+		return &lot{bytes: make([]byte, n)}
 	}
-	return &lot{bytes: make([]byte, n, room)}
+	if l, ok := waitingLots.Get().(*lot); ok && int64(cap(l.bytes)) >= n {
+		l.bytes = l.bytes[:n]
+		return l
+	}
+	return &lot{bytes: make([]byte, n, (n/step+1)*step)}
+}
+
+// waitingLots are of queries that have ended.
+var waitingLots sync.Pool // of *lot
+
+// release ends the use of the store: nothing that get returned is used any more.
+func (s *store) release() {
+	s.drop(math.MaxInt64)
+	for _, l := range s.free {
+		if cap(l.bytes) >= windowBytes/8 {
+			waitingLots.Put(l)
+		}
+	}
+	s.free = nil
 }

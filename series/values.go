@@ -31,7 +31,25 @@ const shortLength = 15
 // minFresh is the least number of values that are sorted at once.
 const minFresh = 1 << 14
 
-func newValueSet() *valueSet { return &valueSet{} }
+// waitingSets have memory for the values of the next query.
+var waitingSets sync.Pool // of *valueSet
+
+// maxWaitingSet bounds how many values a set has room for that waits.
+const maxWaitingSet = 1 << 18
+
+func newValueSet() *valueSet {
+	if s, ok := waitingSets.Get().(*valueSet); ok {
+		return s
+	}
+	return &valueSet{}
+}
+
+// release ends the use of the set.
+func (s *valueSet) release() {
+	if max(cap(s.sorted), cap(s.fresh), cap(s.room), cap(s.spare)) <= maxWaitingSet {
+		waitingSets.Put(&valueSet{sorted: s.sorted[:0], fresh: s.fresh[:0], room: s.room[:0], spare: s.spare[:0]})
+	}
+}
 
 // len is the number of distinct values, once those that came are settled.
 func (s *valueSet) len() int { return len(s.sorted) + len(s.long) }
@@ -264,6 +282,10 @@ func (s *valueSets) sorted() (values []string, held int64) {
 		all = merged(make([]shortValue, 0, len(all)+len(set.sorted)), all, set.sorted)
 		maps.Copy(long, set.long)
 	}
+	for _, set := range s.sets {
+		set.release()
+	}
+	s.sets = nil
 	values = textsOf(all, long)
 	for _, v := range values {
 		held += int64(len(v)) + valueSize
