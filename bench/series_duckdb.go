@@ -97,7 +97,8 @@ func condition(m *series.Matcher) string {
 	return "NOT regexp_full_match(" + name + ", " + value + ")"
 }
 
-// duckTotal is the query whose answer is that of selected: it reads the identifiers and all labels of the series that match.
+// duckTotal is the query whose answer is that of selected: it reads the identifiers, the numbers of rows and all labels of the
+// series that match, as a record has them.
 func duckTotal(labels []string, matchers []*series.Matcher, from string) string {
 	var text, where []string
 	for _, name := range labels {
@@ -106,7 +107,7 @@ func duckTotal(labels []string, matchers []*series.Matcher, from string) string 
 	for _, m := range matchers {
 		where = append(where, condition(m))
 	}
-	return "SELECT count(*), coalesce(bit_xor(__tsid), 0), coalesce(sum(" + strings.Join(text, " + ") + "), 0) FROM " + from + " WHERE " + strings.Join(where, " AND ")
+	return "SELECT count(*), coalesce(bit_xor(__tsid), 0), coalesce(sum(__series_row_count), 0), coalesce(sum(" + strings.Join(text, " + ") + "), 0) FROM " + from + " WHERE " + strings.Join(where, " AND ")
 }
 
 func (d *duckDB) total(sql string) (selected, error) {
@@ -121,6 +122,7 @@ func (d *duckDB) total(sql string) (selected, error) {
 func totalFrom(v []string) (selected, error) {
 	n, err1 := strconv.ParseInt(v[0], 10, 64)
 	tsids, err2 := strconv.ParseUint(v[1], 10, 64)
-	text, err3 := strconv.ParseInt(v[2], 10, 64)
-	return selected{n, tsids, text}, errors.Join(err1, err2, err3)
+	rows, err3 := strconv.ParseUint(v[2], 10, 64)
+	text, err4 := strconv.ParseInt(v[3], 10, 64)
+	return selected{n, tsids, rows, text}, errors.Join(err1, err2, err3, err4)
 }

@@ -23,7 +23,7 @@ import (
 const metricName = "__name__"
 
 // writeIndex writes the index of a block of Prometheus: the table is the name of the metric, and each series has one chunk, whose
-// reference stands for the number of rows.
+// end stands for the number of rows.
 func (s *seriesSet) writeIndex(path string) error {
 	w, err := index.NewWriter(context.Background(), path)
 	if err != nil {
@@ -140,8 +140,8 @@ func promMatchers(list []*series.Matcher) ([]*labels.Matcher, error) {
 	return out, nil
 }
 
-// each gives the labels of the series that match. They are good until the next one.
-func (x *promIndex) each(matchers []*labels.Matcher, use func(labels.Labels)) error {
+// each gives the labels and the numbers of rows of the series that match. The labels are good until the next ones.
+func (x *promIndex) each(matchers []*labels.Matcher, use func(_ labels.Labels, rows int64)) error {
 	p, err := tsdb.PostingsForMatchers(context.Background(), x, matchers...)
 	if err != nil {
 		return err
@@ -154,7 +154,7 @@ func (x *promIndex) each(matchers []*labels.Matcher, use func(labels.Labels)) er
 			return err
 		}
 		builder.Overwrite(&set)
-		use(set)
+		use(set, metas[0].MaxTime)
 	}
 	return p.Err()
 }
@@ -171,7 +171,7 @@ func (x *promIndex) total(s *seriesSet, matchers []*labels.Matcher) (selected, e
 	}
 	var total selected
 	var failed error
-	err := x.each(matchers, func(set labels.Labels) {
+	err := x.each(matchers, func(set labels.Labels, rows int64) {
 		var r seriesRow
 		set.Range(func(l labels.Label) {
 			if l.Name == metricName {
@@ -184,6 +184,7 @@ func (x *promIndex) total(s *seriesSet, matchers []*labels.Matcher) (selected, e
 		})
 		total.Series++
 		total.TSIDs ^= r.hash()
+		total.Rows += uint64(rows)
 	})
 	return total, errors.Join(err, failed)
 }

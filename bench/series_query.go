@@ -13,11 +13,12 @@ import (
 	"github.com/spilehq/spile/source"
 )
 
-// selected is the answer to a query: how many series there are, their TSIDs by exclusive or, and how long the values of their
-// labels are together. It makes a contender look at all that it gives.
+// selected is the answer to a query: how many series there are, their TSIDs by exclusive or, their rows, and how long the values
+// of their labels are together. It makes a contender look at all that it gives.
 type selected struct {
 	Series int64
 	TSIDs  uint64
+	Rows   uint64
 	Text   int64
 }
 
@@ -203,7 +204,7 @@ func (s *seriesSet) queryJobs(texts []matcherText, forms []form, index *promInde
 		name: "Prometheus",
 		run: func() error {
 			n := 0
-			return index.each(prom, func(set labels.Labels) { set.Range(func(l labels.Label) { n += len(l.Value) }) })
+			return index.each(prom, func(set labels.Labels, _ int64) { set.Range(func(l labels.Label) { n += len(l.Value) }) })
 		},
 		answer:    func() (any, error) { return index.total(s, prom) },
 		bytesRead: index.read.Load,
@@ -251,6 +252,7 @@ func totalOf(a *series.Artifact, matchers []*series.Matcher) (any, error) {
 		}
 		t.Series++
 		t.TSIDs ^= r.TSID
+		t.Rows += r.RowCount
 		for _, l := range r.Labels {
 			t.Text += int64(len(l.Value))
 		}
