@@ -462,6 +462,7 @@ func (p *plan) evaluated(ctx context.Context, w wanted) iter.Seq2[[]*selection, 
 					bytes.release()
 				}
 				bytes = newStore(part)
+				bytes.keeps = min(p.memory, p.ahead) / 4
 			}
 			ctx := ctx
 			if isFar(part.obj) {

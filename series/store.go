@@ -19,6 +19,7 @@ type store struct {
 	obj   source.Object
 	spans []stretch // sorted, disjoint
 	free  []*lot    // memory of what was dropped
+	keeps int64     // how many bytes more it may be
 }
 
 // newStore returns a store of a part that is ready: the end of it was read already.
@@ -145,8 +146,8 @@ func (s *store) drop(before int64) {
 	i := 0
 	for i < len(s.spans)-1 && s.spans[i].end() <= before { // the last one is the end of the part
 		if of := s.spans[i].of; of != nil {
-			if of.used--; of.used == 0 && len(s.free) < maxFree && cap(of.bytes) <= maxLot {
-				s.free = append(s.free, of)
+			if of.used--; of.used == 0 && int64(cap(of.bytes)) <= s.keeps {
+				s.free, s.keeps = append(s.free, of), s.keeps-int64(cap(of.bytes))
 			}
 		}
 		i++
@@ -154,14 +155,10 @@ func (s *store) drop(before int64) {
 	s.spans = slices.Delete(s.spans, 0, i)
 }
 
-// What a store keeps of the memory of what it has dropped, which is what windows of blocks of the default size take.
-const (
-	maxFree = 4
-	maxLot  = 2 * windowBytes
-)
+// maxLot is how long memory is that is made somewhat longer, so that it serves for what comes next.
+const maxLot = 2 * windowBytes
 
-// take returns memory for n bytes, the shortest that suffices of what was dropped. What is long is made somewhat longer, so that
-// it serves for what comes next.
+// take returns memory for n bytes, the shortest that suffices of what was dropped.
 func (s *store) take(n int64) *lot {
 	best := -1
 	for i, l := range s.free {
@@ -171,12 +168,12 @@ func (s *store) take(n int64) *lot {
 	}
 	if best >= 0 {
 		l := s.free[best]
-		s.free = slices.Delete(s.free, best, best+1)
+		s.free, s.keeps = slices.Delete(s.free, best, best+1), s.keeps+int64(cap(l.bytes))
 		l.bytes = l.bytes[:n]
 		return l
 	}
 	const step = windowBytes / 8
-	if n < step || n > maxLot-step {
+	if n < step || n > maxLot-step || s.keeps == 0 {
 		return &lot{bytes: make([]byte, n)}
 	}
 	if l, ok := waitingLots.Get().(*lot); ok && int64(cap(l.bytes)) >= n {
