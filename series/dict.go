@@ -22,7 +22,7 @@ type dict struct {
 	at    []uint32 // where the value of each entry begins in the text; behind them, as if there was one more
 	codes codes
 
-	spare    codes // memory for codes of other kinds
+	room     codes // memory for codes of each kind, that of codes among it
 	borrowed bool  // the text is in memory that others use later
 }
 
@@ -38,7 +38,7 @@ func (d *dict) value(entry uint32) string { return d.text[d.at[entry] : d.at[ent
 // values are those of all entries, for whoever wants to keep them.
 func (d *dict) values() []string {
 	if d.borrowed {
-		d.text = strings.Clone(d.text)
+		d.text, d.borrowed = strings.Clone(d.text), false
 	}
 	values := make([]string, d.len())
 	for i := range values {
@@ -77,19 +77,6 @@ func (c *codes) at(k int) uint32 {
 	return c.wide[k]
 }
 
-// takeBack takes the memory of codes that are not used any more.
-func (c *codes) takeBack(old codes) {
-	if old.narrow != nil {
-		c.narrow = old.narrow
-	}
-	if old.medium != nil {
-		c.medium = old.medium
-	}
-	if old.wide != nil {
-		c.wide = old.wide
-	}
-}
-
 // bytes is what the codes take in memory.
 func (c *codes) bytes() int { return cap(c.narrow) + 2*cap(c.medium) + 4*cap(c.wide) }
 
@@ -113,7 +100,7 @@ func decodeDict(p []byte, n int, nulls uint32) (*dict, error) {
 	if err := d.decode(p, n, nulls); err != nil {
 		return nil, err
 	}
-	d.text = strings.Clone(d.text)
+	d.text, d.borrowed = strings.Clone(d.text), false
 	return d, nil
 }
 
@@ -123,20 +110,22 @@ func (d *dict) decode(p []byte, n int, nulls uint32) error {
 	if err != nil {
 		return err
 	}
-	d.text = box.Text(text)
+	d.text, d.borrowed = box.Text(text), true
 	if err := d.entries(); err != nil {
 		return err
 	}
-	d.spare.takeBack(d.codes)
 	d.codes = codes{}
 	var zero int
 	switch count := d.len(); {
 	case count <= 1<<8:
-		d.codes.narrow, zero, pos, err = readCodes(p, pos, n, count, d.spare.narrow)
+		d.room.narrow, zero, pos, err = readCodes(p, pos, n, count, d.room.narrow)
+		d.codes.narrow = d.room.narrow
 	case count <= 1<<16:
-		d.codes.medium, zero, pos, err = readCodes(p, pos, n, count, d.spare.medium)
+		d.room.medium, zero, pos, err = readCodes(p, pos, n, count, d.room.medium)
+		d.codes.medium = d.room.medium
 	default:
-		d.codes.wide, zero, pos, err = readCodes(p, pos, n, count, d.spare.wide)
+		d.room.wide, zero, pos, err = readCodes(p, pos, n, count, d.room.wide)
+		d.codes.wide = d.room.wide
 	}
 	if err != nil {
 		return err

@@ -21,7 +21,7 @@ type entries struct {
 	same int // bytes that all begin with
 }
 
-// matchLengths and literalLengths are the first lengths of the codes (RFC 8878, section 3.1.1.3.2.1.1), and how many bits
+// matchLengths and literalRuns are the first lengths of the codes (RFC 8878, section 3.1.1.3.2.1.1), and how many bits
 // are added to them.
 var (
 	matchLengths = codeLengths(3, 32, []int{1, 1, 1, 1, 2, 2, 3, 3, 4, 4, 5, 7})
@@ -138,10 +138,8 @@ func (e entries) appendSequences(dst []byte, n, run, offset int) []byte {
 		return append(dst, 0)
 	case n < 128:
 		dst = append(dst, byte(n))
-	case n < 0x7f00:
+	default: // an entry has ten bytes or more: there are 13,107 in a block at most, and three bytes are for 32,512
 		dst = append(dst, byte(n>>8)+128, byte(n))
-	default:
-		dst = append(dst, 255, byte(n-0x7f00), byte((n-0x7f00)>>8))
 	}
 	runCode, runExtra, runBits, _ := codeFor(literalRuns, run)
 	matchCode, matchExtra, matchBits, _ := codeFor(matchLengths, e.same)

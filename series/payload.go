@@ -39,10 +39,10 @@ func (r payloadRef) checkSum(stored []byte) error {
 }
 
 // decode checks and decompresses a payload. Without compression the result is a part of stored.
-func (r payloadRef) decode(stored []byte) ([]byte, error) { return r.decodeInto(nil, stored) }
+func (r payloadRef) decode(stored []byte) ([]byte, error) { return r.decodeInto(new([]byte), stored) }
 
-// decodeInto is decode into the memory of dst, if that suffices.
-func (r payloadRef) decodeInto(dst, stored []byte) ([]byte, error) {
+// decodeInto is decode into memory that is there, in place of which longer memory comes where it does not suffice.
+func (r payloadRef) decodeInto(room *[]byte, stored []byte) ([]byte, error) {
 	if err := r.checkSum(stored); err != nil {
 		return nil, err
 	}
@@ -56,10 +56,10 @@ func (r payloadRef) decodeInto(dst, stored []byte) ([]byte, error) {
 	if shape.most < uint64(r.Decoded) { // before as much is taken
 		return nil, corrupt(43, "decompresses to %d bytes at most, %d are declared", shape.most, r.Decoded).At(int64(r.Offset))
 	}
-	if cap(dst) < int(r.Decoded) {
-		dst = make([]byte, 0, r.Decoded)
+	if cap(*room) < int(r.Decoded) {
+		*room = make([]byte, 0, r.Decoded)
 	}
-	out, err := decoder().DecodeAll(stored, dst[:0:r.Decoded])
+	out, err := decoder().DecodeAll(stored, (*room)[:0:r.Decoded])
 	switch {
 	case errors.Is(err, zstd.ErrDecoderSizeExceeded):
 		return nil, corrupt(43, "decompresses to more than the %d bytes that are declared", r.Decoded).At(int64(r.Offset))

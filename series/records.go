@@ -380,7 +380,7 @@ func (p *part) lookupOnce(ctx context.Context, leaf int, id ID) (*Record, error)
 	}
 	defer func() {
 		room.store = nil
-		room.dict.text = ""
+		room.column.dict.text = ""
 		lookupRooms.Put(room)
 	}()
 	ok, err := room.findBlock(ctx, p, leaf, id)
@@ -403,27 +403,11 @@ func (p *part) lookupOnce(ctx context.Context, leaf int, id ID) (*Record, error)
 	if err := room.read(ctx, &b, b.columns[:first]); err != nil {
 		return nil, err
 	}
-	n := int(b.series)
-	payload := func(c *column) ([]byte, error) {
-		p, err := room.chunks.decode(c.payloadRef, room.get(c))
-		if err != nil {
-			return nil, b.atChunk(err, c)
-		}
-		return p, nil
-	}
-	ids, err := payload(&b.columns[0])
-	if err != nil {
+	decode := func(c *column) error { return b.located(room.column.decode(&b, c, room.get(c)), c) }
+	if err := decode(&b.columns[0]); err != nil {
 		return nil, err
 	}
-	numbers := slices.Grow(room.numbers[:0], n)[:n]
-	room.numbers = numbers
-	if err = allDeltas(ids, numbers); err == nil {
-		err = checkTSIDs(numbers, b.block)
-	}
-	if err != nil {
-		return nil, b.atChunk(err, &b.columns[0])
-	}
-	row, ok := slices.BinarySearch(numbers, id.TSID)
+	row, ok := slices.BinarySearch(room.column.numbers, id.TSID)
 	if !ok {
 		return nil, nil
 	}
@@ -437,24 +421,16 @@ func (p *part) lookupOnce(ctx context.Context, leaf int, id ID) (*Record, error)
 	}
 	r := &Record{ID: id, Labels: make([]Label, 0, len(columns))}
 	room.values, room.ends = room.values[:0], room.ends[:0]
-	counts, err := payload(&b.columns[1])
-	if err != nil {
+	if err := decode(&b.columns[1]); err != nil {
 		return nil, err
 	}
-	if err := allDeltas(counts, numbers); err != nil {
-		return nil, b.atChunk(err, &b.columns[1])
-	}
-	r.RowCount = numbers[row]
+	r.RowCount = room.column.numbers[row]
 	for _, c := range columns {
-		chunk, err := payload(c)
-		if err != nil {
+		if err := decode(c); err != nil {
 			return nil, err
 		}
-		if err := room.dict.decode(chunk, n, c.nulls); err != nil {
-			return nil, b.atChunk(err, c)
-		}
-		if code := room.dict.codes.at(row); code != 0 {
-			room.values = append(room.values, room.dict.value(code)...)
+		if code := room.column.dict.codes.at(row); code != 0 {
+			room.values = append(room.values, room.column.dict.value(code)...)
 			r.Labels = append(r.Labels, Label{p.a.tags[c.tag].Name, ""})
 			room.ends = append(room.ends, len(room.values))
 		}
@@ -469,33 +445,15 @@ func (p *part) lookupOnce(ctx context.Context, leaf int, id ID) (*Record, error)
 
 // lookupRoom is memory for a page, the block that is found in it, and the columns of that.
 type lookupRoom struct {
-	page    payloadRoom
-	block   block // its texts are in the page
-	chunks  payloadRoom
-	at      uint64 // where the chunks begin
-	store   *store // in their place, where they do not follow one another
-	numbers []uint64
-	dict    dict
-	values  []byte // of the series, one behind the other
-	ends    []int  // of each
-}
-
-// payloadRoom is memory for payloads as they are stored, and for one that is decompressed.
-type payloadRoom struct{ stored, decoded []byte }
-
-// take returns memory for n stored bytes.
-func (m *payloadRoom) take(n uint64) []byte {
-	m.stored = slices.Grow(m.stored[:0], int(n))[:n]
-	return m.stored
-}
-
-// decode decompresses a payload, which is good until the next one.
-func (m *payloadRoom) decode(r payloadRef, stored []byte) ([]byte, error) {
-	p, err := r.decodeInto(m.decoded, stored)
-	if err == nil && r.Compression != compressionNone && cap(p) > cap(m.decoded) {
-		m.decoded = p
-	}
-	return p, err
+	stored []byte // the page as it is stored
+	page   []byte // the page, decompressed
+	block  block  // its texts are in the page
+	chunks []byte // as they are stored
+	at     uint64 // where they begin
+	store  *store // in their place, where they do not follow one another
+	column columnRoom
+	values []byte // of the series, one behind the other
+	ends   []int  // of each
 }
 
 // lookupRooms are those that wait for the next lookup. One that is larger than most is not kept.
@@ -508,8 +466,7 @@ const (
 
 // isLarge reports whether something in it has become larger than most.
 func (l *lookupRoom) isLarge() bool {
-	return max(cap(l.page.stored), cap(l.page.decoded), cap(l.chunks.stored), cap(l.chunks.decoded), 8*cap(l.numbers), 4*cap(l.dict.at),
-		l.dict.codes.bytes(), cap(l.values)) > maxLookupRoom || cap(l.block.columns) > maxLookupColumns
+	return max(cap(l.stored), cap(l.page), cap(l.chunks), l.column.bytes(), cap(l.values)) > maxLookupRoom || cap(l.block.columns) > maxLookupColumns
 }
 
 // read reads the chunks of columns that follow one another.
@@ -521,7 +478,8 @@ func (l *lookupRoom) read(ctx context.Context, b *blockAt, columns []column) err
 		sum += uint64(columns[i].Stored)
 	}
 	if end-l.at == sum && end <= b.part.tailAt && sum <= maxLookupRoom {
-		return b.part.obj.ReadAt(ctx, l.chunks.take(sum), int64(l.at))
+		l.chunks = slices.Grow(l.chunks[:0], int(sum))[:sum]
+		return b.part.obj.ReadAt(ctx, l.chunks, int64(l.at))
 	}
 	l.store = newStore(b.part)
 	ranges := make([]source.Range, len(columns))
@@ -539,7 +497,8 @@ func (l *lookupRoom) findBlock(ctx context.Context, p *part, leaf int, id ID) (b
 	}
 	stored, err := []byte(nil), error(nil)
 	if ref.end() <= p.tailAt {
-		stored = l.page.take(uint64(ref.Stored))
+		l.stored = slices.Grow(l.stored[:0], int(ref.Stored))[:ref.Stored]
+		stored = l.stored
 		err = p.obj.ReadAt(source.ForDirectory(ctx), stored, int64(ref.Offset))
 	} else {
 		stored, err = p.stored(source.ForDirectory(ctx), ref.payloadRef)
@@ -547,7 +506,7 @@ func (l *lookupRoom) findBlock(ctx context.Context, p *part, leaf int, id ID) (b
 	if err != nil {
 		return false, fault.Locate(err, p.obj.Name(), leafPlace(leaf), 0)
 	}
-	page, err := l.page.decode(ref.payloadRef, stored)
+	page, err := ref.decodeInto(&l.page, stored)
 	if err != nil {
 		return false, fault.Locate(err, p.obj.Name(), leafPlace(leaf), 0)
 	}
@@ -560,7 +519,7 @@ func (l *lookupRoom) get(c *column) []byte {
 	if l.store != nil {
 		return l.store.get(c.span())
 	}
-	return l.chunks.stored[c.Offset-l.at:][:c.Stored]
+	return l.chunks[c.Offset-l.at:][:c.Stored]
 }
 
 func (r payloadRef) span() source.Range {

@@ -90,14 +90,6 @@ func parallel(n int, do func(i int) error) error {
 	return nil
 }
 
-// atChunk is at, for an error that tells no place in the part.
-func (b *blockAt) atChunk(err error, c *column) error {
-	if f, ok := err.(*fault.Error); ok {
-		err = f.At(int64(c.Offset))
-	}
-	return b.located(err, c)
-}
-
 // located gives an error the place of a column.
 func (b *blockAt) located(err error, c *column) error {
 	return fault.Locate(err, b.part.obj.Name(), fmt.Sprintf("%s, column %s", b.part.place(b.leaf, b.block), c.name), 0)
@@ -131,12 +123,11 @@ func (r *rows) set(tag int, v any) {
 func (b *blockAt) decode(c *column, stored []byte) (v any, size int64, err error) {
 	room := takeRoom()
 	defer room.release()
-	p, err := room.payload(c, stored)
+	p, err := c.decodeInto(&room.chunk, stored)
 	if err != nil {
 		return nil, 0, err
 	}
-	v, size, err = b.decodeChunk(c, p)
-	return v, size, placed(err, c)
+	return b.decodeChunk(c, p)
 }
 
 // placed gives an error of a chunk its place in the part.
@@ -147,30 +138,13 @@ func placed(err error, c *column) error {
 	return err
 }
 
-// decodeIn decodes a chunk into a room. What comes out is there until the next one, and as long as the stored bytes are.
-func (b *blockAt) decodeIn(room *columnRoom, c *column, stored []byte) (any, error) {
-	p, err := room.payload(c, stored)
-	if err != nil {
-		return nil, err
-	}
-	n := int(b.series)
-	if c.Encoding == encodingDict {
-		return &room.dict, placed(room.dict.decode(p, n, c.nulls), c)
-	}
-	room.numbers = slices.Grow(room.numbers[:0], n)[:n] // n is at most the length of p, check 68
-	err = allDeltas(p, room.numbers)
-	if err == nil && c.name == tsidColumn {
-		err = checkTSIDs(room.numbers, b.block)
-	}
-	return room.numbers, placed(err, c)
-}
-
+// decodeChunk is decode of a chunk that was checked and decompressed.
 func (b *blockAt) decodeChunk(c *column, p []byte) (any, int64, error) {
 	n := int(b.series)
 	if c.Encoding == encodingDict {
 		d, err := decodeDict(p, n, c.nulls)
 		if err != nil {
-			return nil, 0, err
+			return nil, 0, placed(err, c)
 		}
 		return d, d.size(), nil
 	}
@@ -178,7 +152,7 @@ func (b *blockAt) decodeChunk(c *column, p []byte) (any, int64, error) {
 	if err == nil && c.name == tsidColumn {
 		err = checkTSIDs(numbers, b.block)
 	}
-	return numbers, 8 * int64(n), err
+	return numbers, 8 * int64(n), placed(err, c)
 }
 
 // columnRoom is memory for a column that is decoded and used, but not kept: that of the next one is the same, and in the caches
@@ -198,30 +172,40 @@ func takeRoom() *columnRoom {
 	if room, ok := waitingRooms.Get().(*columnRoom); ok {
 		return room
 	}
-	return &columnRoom{dict: dict{borrowed: true}}
+	return &columnRoom{}
 }
 
 // release gives the room to whoever needs one next.
 func (room *columnRoom) release() {
-	if room.isLarge() {
+	if room.bytes() > maxRoom {
 		return
 	}
 	room.dict.text = ""
 	waitingRooms.Put(room)
 }
 
-func (room *columnRoom) isLarge() bool {
-	d := &room.dict
-	return cap(room.chunk)+8*cap(room.numbers)+4*cap(d.at)+d.codes.bytes()+d.spare.bytes() > maxRoom
+// bytes is what the room takes.
+func (room *columnRoom) bytes() int {
+	return cap(room.chunk) + 8*cap(room.numbers) + 4*cap(room.dict.at) + room.dict.room.bytes()
 }
 
-// payload checks and decompresses a chunk.
-func (room *columnRoom) payload(c *column, stored []byte) ([]byte, error) {
-	p, err := c.payloadRef.decodeInto(room.chunk, stored)
-	if err == nil && c.Compression != compressionNone && cap(p) > cap(room.chunk) {
-		room.chunk = p
+// decode decodes a chunk of a block, into the dictionary or the numbers of the room. They are there until the next one, and as
+// long as the stored bytes are.
+func (room *columnRoom) decode(b *blockAt, c *column, stored []byte) error {
+	p, err := c.decodeInto(&room.chunk, stored)
+	if err != nil {
+		return err
 	}
-	return p, err
+	n := int(b.series)
+	if c.Encoding == encodingDict {
+		return placed(room.dict.decode(p, n, c.nulls), c)
+	}
+	room.numbers = slices.Grow(room.numbers[:0], n)[:n] // n is at most the length of p, check 68
+	err = allDeltas(p, room.numbers)
+	if err == nil && c.name == tsidColumn {
+		err = checkTSIDs(room.numbers, b.block)
+	}
+	return placed(err, c)
 }
 
 // columnRooms are the rooms of a query, which uses more of them at a time than there are processors.
@@ -246,7 +230,7 @@ func (r *columnRooms) put(rooms ...*columnRoom) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, room := range rooms {
-		if !room.isLarge() {
+		if room.bytes() <= maxRoom {
 			r.free = append(r.free, room)
 		}
 	}
@@ -284,14 +268,9 @@ func (l *loading) had() (v any, ok bool) {
 	return l.row.cached(l.c)
 }
 
-// fetchAll reads what is missing of some columns of blocks of one part, in one plan.
-func fetchAll(ctx context.Context, list []loading, bytes *store) error {
-	_, _, err := fetched(ctx, list, bytes)
-	return err
-}
-
-// fetched is fetchAll, and returns what there is of the columns without reading, and the ranges of the others.
-func fetched(ctx context.Context, list []loading, bytes *store) (had []any, ranges []source.Range, err error) {
+// fetchAll reads what is missing of some columns of blocks of one part, in one plan. It returns what there is of the columns without
+// reading, and the ranges of the others.
+func fetchAll(ctx context.Context, list []loading, bytes *store) (had []any, ranges []source.Range, err error) {
 	had, ranges = make([]any, len(list)), make([]source.Range, len(list))
 	for i := range list {
 		l := &list[i]
@@ -311,7 +290,7 @@ func fetched(ctx context.Context, list []loading, bytes *store) (had []any, rang
 // useAll reads columns of blocks of one part, as far as they are not remembered, and hands each to use, some side by side. What a
 // cache is to remember is decoded into memory of its own, the rest into a room, which use may keep.
 func useAll(ctx context.Context, list []loading, bytes *store, rooms *columnRooms, use func(i int, v any, room *columnRoom) (keep bool, err error)) error {
-	had, ranges, err := fetched(ctx, list, bytes)
+	had, ranges, err := fetchAll(ctx, list, bytes)
 	if err != nil {
 		return err
 	}
@@ -325,7 +304,10 @@ func useAll(ctx context.Context, list []loading, bytes *store, rooms *columnRoom
 		case v != nil:
 		case rooms != nil && cache == nil:
 			room = rooms.take()
-			v, err = l.row.decodeIn(room, l.c, bytes.get(ranges[i]))
+			err = room.decode(&l.row.blockAt, l.c, bytes.get(ranges[i]))
+			if v = room.numbers; l.c.Encoding == encodingDict {
+				v = &room.dict
+			}
 		default:
 			v, size, err = l.row.decode(l.c, bytes.get(ranges[i]))
 		}

@@ -599,23 +599,19 @@ func (p *plan) evaluate(ctx context.Context, window []*selection, bytes *store, 
 		}
 	}
 	// Where the range cuts a block, the rows that are left may all lie outside it, and what nobody can read is not needed.
-	var first []loading
+	var cut []*selection
+	var ids []loading
 	for _, s := range window {
 		if s.isLeft() && !s.in.covers(s.Range) && s.unknown() != nil {
-			first = append(first, loading{&s.rows, &s.columns[0], tagTSID})
+			cut, ids = append(cut, s), append(ids, loading{&s.rows, &s.columns[0], tagTSID})
 		}
 	}
-	if err := loadAll(ctx, first, bytes); err != nil {
+	if err := loadAll(ctx, ids, bytes); err != nil {
 		return err
 	}
-	for _, l := range first {
-		for _, s := range window {
-			if &s.rows != l.row {
-				continue
-			}
-			if s.cutAlive(); s.count == 0 {
-				s.alive = make([]uint64, 1)
-			}
+	for _, s := range cut {
+		if s.cutAlive(); s.count == 0 {
+			s.alive = make([]uint64, 1)
 		}
 	}
 	return p.show(ctx, window, bytes, w)
@@ -697,7 +693,7 @@ func (p *plan) show(ctx context.Context, window []*selection, bytes *store, w wa
 		}
 	}
 	if len(cut) > 0 {
-		if err := fetchAll(ctx, slices.Concat(cut, list), bytes); err != nil {
+		if _, _, err := fetchAll(ctx, slices.Concat(cut, list), bytes); err != nil {
 			return err
 		}
 		if err := loadAll(ctx, cut, bytes); err != nil {
@@ -732,10 +728,10 @@ func (p *plan) show(ctx context.Context, window []*selection, bytes *store, w wa
 		return false, nil
 	})
 	for _, s := range window {
-		if s.picked = nil; len(w.later) == 0 || w.values != nil {
+		if len(w.later) == 0 || w.values != nil { // else it is read of them when the block is given
 			p.rooms.put(s.kept...)
 		}
-		s.kept = nil
+		s.kept, s.picked = nil, nil
 		if c := s.tellsValue(w); c != nil {
 			w.values.add(c.min)
 		}

@@ -190,7 +190,7 @@ var waitingLots sync.Pool // of *lot
 func (s *store) release() {
 	s.drop(math.MaxInt64)
 	for _, l := range s.free {
-		if cap(l.bytes) >= windowBytes/8 {
+		if n := cap(l.bytes); n >= windowBytes/8 && n <= maxLot {
 			waitingLots.Put(l)
 		}
 	}

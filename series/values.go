@@ -264,7 +264,7 @@ func (s *valueSets) settle(most int64) {
 		}
 	}
 	one.settle()
-	s.sets = s.sets[:1]
+	s.sets = slices.Delete(s.sets, 1, len(s.sets))
 	if one.held > most {
 		s.over.Store(int64(one.len()))
 	}

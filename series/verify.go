@@ -283,9 +283,6 @@ func (v *verifier) block(b blockAt) error {
 		var decoded any
 		if err == nil {
 			decoded, _, err = b.decodeChunk(c, p)
-			if f, ok := err.(*fault.Error); ok {
-				err = f.At(int64(c.Offset))
-			}
 		}
 		if err != nil {
 			if err := v.found(b.located(err, c)); err != nil {
