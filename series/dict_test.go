@@ -210,3 +210,21 @@ func TestEntryTwice(t *testing.T) {
 		}
 	}
 }
+
+// The memory of a room is that of all kinds of codes that were decoded into it, each once.
+func TestRoomBytes(t *testing.T) {
+	room := &columnRoom{}
+	for _, n := range []int{100_000, 3, 1000, 3, 100_000} {
+		values, codes := make([]string, n), make([]uint32, n)
+		for i := range values {
+			values[i], codes[i] = strconv.Itoa(i), uint32(i+1)
+		}
+		if err := room.dict.decode(appendDict(nil, values, codes), n, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d := &room.dict
+	if got, want := room.bytes(), 4*cap(d.at)+4*cap(d.codes.wide)+2*1000+3; got != want || d.codes.len() != 100_000 {
+		t.Errorf("%d bytes, want %d", got, want)
+	}
+}

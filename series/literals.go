@@ -33,7 +33,7 @@ const (
 	literalsTreeless = 3
 )
 
-// oneStream is from where on the codes are in four streams, which are decoded at a time.
+// oneStream is the length from which on the codes are in four streams: the head for one stream has ten bits for it.
 const oneStream = 1 << 10
 
 // pack compresses p, in which the bytes behind the first front ones are numbers. The same bytes give the same frame,

@@ -138,7 +138,7 @@ func (e entries) appendSequences(dst []byte, n, run, offset int) []byte {
 		return append(dst, 0)
 	case n < 128:
 		dst = append(dst, byte(n))
-	default: // an entry has ten bytes or more: there are 13,107 in a block at most, and three bytes are for 32,512
+	default: // two bytes are enough for 32,511, and a block has 13,107 entries at most, of ten bytes
 		dst = append(dst, byte(n>>8)+128, byte(n))
 	}
 	runCode, runExtra, runBits, _ := codeFor(literalRuns, run)

@@ -403,7 +403,12 @@ func (p *part) lookupOnce(ctx context.Context, leaf int, id ID) (*Record, error)
 	if err := room.read(ctx, &b, b.columns[:first]); err != nil {
 		return nil, err
 	}
-	decode := func(c *column) error { return b.located(room.column.decode(&b, c, room.get(c)), c) }
+	decode := func(c *column) error {
+		if err := room.column.decode(&b, c, room.get(c)); err != nil {
+			return b.located(err, c)
+		}
+		return nil
+	}
 	if err := decode(&b.columns[0]); err != nil {
 		return nil, err
 	}

@@ -537,6 +537,9 @@ func (p *plan) evaluated(ctx context.Context, w wanted) iter.Seq2[[]*selection, 
 // holds is what a block takes in memory while it is evaluated, approximately.
 func (p *plan) holds(s *selection, w wanted) int64 {
 	n := s.blockAt.holds(w, w.later)
+	if len(p.matchers) > 0 {
+		n += 8 * int64(s.series) // which rows match
+	}
 	for _, m := range p.matchers {
 		if _, ok := slices.BinarySearch(w.tags, m.tag); ok {
 			continue
@@ -700,9 +703,10 @@ func (p *plan) show(ctx context.Context, window []*selection, bytes *store, w wa
 			return err
 		}
 	}
+	picks := w.tsids || w.counts || len(w.tags) > 0
 	if err := parallel(len(window), func(i int) error {
 		s := window[i]
-		if s.cutAlive(); s.alive != nil && s.count > 0 {
+		if s.cutAlive(); picks && s.alive != nil && s.count > 0 {
 			s.picked = slices.AppendSeq(make([]int, 0, s.count), s.each())
 		}
 		return nil
