@@ -665,6 +665,7 @@ func (p *plan) match(ctx context.Context, window []*selection, todo [][]planned,
 // show reads the wanted columns of the blocks that have rows left, and takes of each what these rows have.
 func (p *plan) show(ctx context.Context, window []*selection, bytes *store, w wanted) error {
 	var cut []loading // the TSIDs of the blocks that the range cuts
+	var all []loading // these and the list, block by block
 	var list []loading
 	var of []*selection // of list
 	var slots []int     // of list: the place among the tags that are shown
@@ -673,10 +674,12 @@ func (p *plan) show(ctx context.Context, window []*selection, bytes *store, w wa
 			continue
 		}
 		add := func(c *column, tag, slot int) {
-			list, of, slots = append(list, loading{&s.rows, c, tag}), append(of, s), append(slots, slot)
+			l := loading{&s.rows, c, tag}
+			all, list, of, slots = append(all, l), append(list, l), append(of, s), append(slots, slot)
 		}
 		if !s.in.covers(s.Range) {
-			cut = append(cut, loading{&s.rows, &s.columns[0], tagTSID})
+			l := loading{&s.rows, &s.columns[0], tagTSID}
+			all, cut = append(all, l), append(cut, l)
 		}
 		if w.tsids {
 			add(&s.columns[0], tagTSID, 0)
@@ -696,11 +699,13 @@ func (p *plan) show(ctx context.Context, window []*selection, bytes *store, w wa
 		}
 	}
 	if len(cut) > 0 {
-		if _, _, err := fetchAll(ctx, slices.Concat(cut, list), bytes); err != nil {
+		if _, _, err := fetchAll(ctx, all, bytes); err != nil {
 			return err
 		}
 		if err := loadAll(ctx, cut, bytes); err != nil {
-			return err
+			// The first fault is told, whatever else is wrong in a block behind it.
+			nothing := func(int, any, *columnRoom) (bool, error) { return false, nil }
+			return cmp.Or(useAll(ctx, all, bytes, &p.rooms, nothing), err)
 		}
 	}
 	picks := w.tsids || w.counts || len(w.tags) > 0
