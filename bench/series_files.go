@@ -119,9 +119,19 @@ func (o countedOutput) Abort()        {}
 
 // openArtifact opens an artifact whose reads are counted.
 func openArtifact(dir string, o *series.Options, meter *source.Meter) (*series.Artifact, error) {
-	folder := series.Folder(dir)
+	return openObjects(series.Folder(dir), o, meter)
+}
+
+// openMapped is openArtifact of files that are mapped.
+func openMapped(dir string, o *series.Options, meter *source.Meter) (*series.Artifact, error) {
+	return openObjects(func(_ context.Context, name string) (source.Object, error) {
+		return source.OpenMmap(filepath.Join(dir, name))
+	}, o, meter)
+}
+
+func openObjects(open series.Opener, o *series.Options, meter *source.Meter) (*series.Artifact, error) {
 	return series.Open(context.Background(), func(ctx context.Context, name string) (source.Object, error) {
-		obj, err := folder(ctx, name)
+		obj, err := open(ctx, name)
 		if err != nil || meter == nil {
 			return obj, err
 		}

@@ -91,7 +91,7 @@ func (s *seriesSet) queries(f *seriesFiles, duck string, use func([]job) error) 
 	}
 	defer none.Close()
 	var plainMeter source.Meter
-	plain, err := openArtifact(f.plain, cold, &plainMeter)
+	plain, err := openMapped(f.plain, cold, &plainMeter)
 	if err != nil {
 		return err
 	}
@@ -107,15 +107,15 @@ func (s *seriesSet) queries(f *seriesFiles, duck string, use func([]job) error) 
 	}
 	defer pq.Close()
 	// Each is referenced as long as the jobs are.
-	forms := []form{{"in the cache", warm, nil}, {"nothing cached", none, &meter}, {"nothing cached, no compression", plain, &plainMeter}}
+	forms := []form{{"in the cache", warm, nil}, {"nothing cached", none, &meter}, {"nothing cached, no compression, mapped", plain, &plainMeter}}
 	lookups := slices.Clone(forms)
 	var shortMeter source.Meter
-	short, err := openArtifact(f.lookups, cold, &shortMeter)
+	short, err := openMapped(f.lookups, cold, &shortMeter)
 	if err != nil {
 		return err
 	}
 	defer short.Close()
-	lookups = append(lookups, form{"nothing cached, no compression, " + forLookupsText, short, &shortMeter})
+	lookups = append(lookups, form{"nothing cached, no compression, mapped, " + forLookupsText, short, &shortMeter})
 	if err := use(s.lookupJobs(lookups, pq)); err != nil {
 		return err
 	}

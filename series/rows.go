@@ -305,8 +305,10 @@ func useAll(ctx context.Context, list []loading, bytes *store, rooms *columnRoom
 		case rooms != nil && cache == nil:
 			room = rooms.take()
 			err = room.decode(&l.row.blockAt, l.c, bytes.get(ranges[i]))
-			if v = room.numbers; l.c.Encoding == encodingDict {
+			if l.c.Encoding == encodingDict {
 				v = &room.dict
+			} else {
+				v = room.numbers
 			}
 		default:
 			v, size, err = l.row.decode(l.c, bytes.get(ranges[i]))
