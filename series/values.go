@@ -19,7 +19,8 @@ type valueSet struct {
 	room   []shortValue // for sorting
 	spare  []shortValue // for sorted, in turn
 	long   map[string]struct{}
-	held   int64 // what the values take that are sorted or long, as Query.Memory counts it
+	short  int64 // what the values take that are sorted, as Query.Memory counts it
+	held   int64 // that, and what the long ones take
 }
 
 // shortValue is a value of up to shortLength bytes as two numbers, which order values as their bytes do: 8 bytes, 7 more, and the
@@ -116,13 +117,12 @@ func (s *valueSet) settle() {
 	s.fresh, s.room = sortShort(s.fresh, s.room)
 	s.sorted, s.spare = merged(s.spare[:0], s.sorted, slices.Compact(s.fresh)), s.sorted
 	s.fresh = s.fresh[:0]
-	s.held = 0
+	s.held -= s.short
+	s.short = 0
 	for _, v := range s.sorted {
-		s.held += int64(v.len()) + valueSize
+		s.short += int64(v.len()) + valueSize
 	}
-	for v := range s.long {
-		s.held += int64(len(v)) + valueSize
-	}
+	s.held += s.short
 }
 
 // sortShort sorts values by their digits, which are bytes, from the last one on, and passes over those that all have in common.
